@@ -3,6 +3,7 @@
 python bench/serve.py latency    # an answer of the engine alone, on a kept connection, and on a new one, in turn
 python bench/serve.py misuse     # 290 clients alone, and beside ten that misbehave in every way
 python bench/serve.py bodies     # the cost of bodies of 64 MiB
+python bench/serve.py grammar    # the tokens of a processor second with a schema of the answer, and without
 """
 
 import argparse
@@ -31,25 +32,37 @@ from machine import machine
 
 MOST_ADDED_MS = 3.0
 MOST_SLOWER = 2.0
+LEAST_SPEED = 0.7
 MOST_BODY_S, MOST_BODY_MIB = 0.2, 200
 TOKENS = 8
+CHAT_TOKENS = 64
+FORMAT = {
+    "type": "json_schema",
+    "json_schema": {"schema": {"type": "array", "items": {"type": "integer"}, "minItems": CHAT_TOKENS}},
+}
+"""A format whose answers never end within their tokens."""
 JSON = {"Content-Type": "application/json"}
 
 
 def main() -> None:
     """Measure, print, and fail where a bound is passed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("measure", choices=("latency", "misuse", "bodies"))
+    parser.add_argument("measure", choices=("latency", "misuse", "bodies", "grammar"))
     parser.add_argument("--rounds", type=int, default=5, help="of `misuse`; of 40 answers each for `latency`")
     parser.add_argument("--clients", type=int, default=300)
     parser.add_argument("--misbehaving", type=int, default=10)
+    parser.add_argument("--quick", action="store_true", help="one round of two clients, without a bound; of `grammar`")
     options = parser.parse_args()
     if options.measure == "latency":
         asyncio.run(latency(40 * options.rounds))
     elif options.measure == "misuse":
         misuse(options.clients - options.misbehaving, options.misbehaving, options.rounds)
-    else:
+    elif options.measure == "bodies":
         bodies()
+    else:
+        asyncio.run(
+            grammar(1, 2, 8, bound=0) if options.quick else grammar(options.rounds, 32, CHAT_TOKENS, bound=LEAST_SPEED)
+        )
     print(machine())
 
 
@@ -134,6 +147,51 @@ def misuse(honest: int, misbehaving: int, rounds: int) -> None:
     assert max(ratios) < MOST_SLOWER, f"got {max(ratios):.2f}; need less than {MOST_SLOWER}"
 
 
+async def grammar(rounds: int, count: int, tokens: int, *, bound: float) -> None:
+    """Print the tokens of a processor second of server and clients, the most of all rounds, and check their ratio."""
+    engine, served = session()
+    async with serve(served) as url:
+        best = await asyncio.to_thread(fastest, url, rounds, count, tokens)
+    await engine.close()
+    ratio = best[True] / best[False]
+    print(
+        f"| {count} clients, {tokens} tokens each | {best[False]:,.0f} tokens a processor second | in a schema "
+        f"{best[True]:,.0f} | {ratio:.2f} |"
+    )
+    assert ratio >= bound, f"got {ratio:.2f} of the speed without a schema; need {bound}"
+
+
+def fastest(url: str, rounds: int, count: int, tokens: int) -> dict[bool, float]:
+    """The most tokens of a processor second of all rounds, with a schema and without, in turn."""
+    best = {False: 0.0, True: 0.0}
+    for _ in range(1 + rounds):
+        for restricted in best:
+            counts = [0] * count
+            body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
+            body |= {"max_tokens": tokens} | ({"response_format": FORMAT} if restricted else {})
+
+            def client(number: int, body: dict[str, Any] = body, counts: list[int] = counts) -> None:
+                used = connect(url)
+                for seed in range(2):
+                    sent = json.dumps(body | {"seed": 2 * number + seed}).encode()
+                    counts[number] += json.loads(ask(used, sent, "/v1/chat/completions"))["usage"]["completion_tokens"]
+                used.close()
+
+            began = time.process_time()
+            together(client, count)
+            best[restricted] = max(best[restricted], sum(counts) / (time.process_time() - began))
+    return best
+
+
+def together(client: Callable[[int], None], count: int) -> None:
+    """Run so many clients at once, until all have ended."""
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def bodies() -> None:
     """Print the time and the memory of a body of 64 MiB: with its length in the header, and in chunks."""
     whole = b'{"model":"m","prompt":[' + b"1.5," * 2**24 + b"1.5]}"
@@ -202,11 +260,7 @@ def clients(url: str, count: int) -> list[tuple[str, float]]:
             texts.append(json.loads(ask(used, json.dumps(body).encode()))["choices"][0]["text"])
         found[number] = "\n".join(texts), time.perf_counter() - began
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(client, count)
     return found
 
 
@@ -216,9 +270,9 @@ def connect(url: str) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(str(address.hostname), address.port, timeout=600)
 
 
-def ask(used: http.client.HTTPConnection, body: bytes) -> bytes:
+def ask(used: http.client.HTTPConnection, body: bytes, path: str = "/v1/completions") -> bytes:
     """The answer to a completion."""
-    used.request("POST", "/v1/completions", body, JSON)
+    used.request("POST", path, body, JSON)
     answer = used.getresponse()
     text = answer.read()
     assert answer.status == 200, text
@@ -237,11 +291,7 @@ def misbehave(url: str, count: int, going: Event, ended: Event) -> None:
                 going.wait()
             del held[:-50]
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(client, count)
 
 
 def post(body: bytes, path: str = "/v1/completions", **headers: str) -> Callable[[str, list[Any]], None]:

@@ -22,6 +22,7 @@ SMALLEST = {
     "env_table": "shop --tasks 8 --episodes 8 --steps 5 --dry",
     "turn_overhead": "--trees 1 --rounds 1",
     "laboratory": "--groups 4 --rules Grpo --worlds chain",
+    "serve": "grammar --quick",
     "trees": "--size tiny --rounds 1 --shapes chains",
 }
 """By script, options with which it is over in seconds."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import pytest
 from tests.serve.wire import httpx
 
-from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling
+from bough.engine import Completion, Engine, FinishReason, Local, Request, Sampling, grammar_matcher
+from bough.engine.grammar_matcher import GrammarMatchers
+from bough.grammar import Grammar
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
+from bough.serve.restriction import MOST_SCHEMAS
 
 SAYS = [{"role": "user", "content": "buy two teas"}]
 SCHEMA = {
@@ -141,3 +145,99 @@ def test_a_schema_that_can_not_be_enforced() -> None:
     (found,) = answers("/v1/chat/completions", [body])
     assert found.status_code == 400
     assert "can't be read" in found.json()["error"]["message"]
+
+
+def formatted(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"messages": SAYS, "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+
+
+def test_other_clients_are_answered_while_a_schema_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, going, compiled = threading.Event(), threading.Event(), list[str]()
+    compile_one = GrammarMatchers._compile  # pyright: ignore[reportPrivateUsage]
+
+    def held(self: GrammarMatchers, *given: Any) -> Any:
+        compiled.append(threading.current_thread().name)
+        begun.set()
+        assert going.wait(60)
+        return compile_one(self, *given)
+
+    monkeypatch.setattr(GrammarMatchers, "_compile", held)
+
+    async def main() -> list[int]:
+        engine = Local(slots=4).build(policy())
+        served = EngineSession(
+            engine, Conversations(policy().renderer), models=("tiny",), sampling=Sampling(max_tokens=4), key=""
+        )
+        transport = httpx.ASGITransport(app=make_app(served))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+
+            def ask(body: Mapping[str, Any]) -> "asyncio.Task[httpx.Response]":
+                return asyncio.create_task(client.post("/v1/chat/completions", json={"model": "tiny", **body}))
+
+            waiting = [ask(formatted(SCHEMA)), ask(formatted(SCHEMA))]
+            await asyncio.to_thread(begun.wait, 60)
+            free = await ask({"messages": SAYS})
+            assert not any(task.done() for task in waiting)
+            going.set()
+            return [free.status_code, *(each.status_code for each in await asyncio.gather(*waiting))]
+
+    assert asyncio.run(main()) == [200, 200, 200]
+    assert len(compiled) == 1, "equal schemas are compiled once"
+    assert compiled[0].startswith("bough-grammar")
+
+
+def test_schemas_that_are_too_large_are_refused() -> None:
+    parts = [
+        {"anyOf": [{"type": "object", "properties": {f"k{one}_{other}": {}}} for one in range(4)]} for other in range(5)
+    ]
+    wide = {"enum": ["x" * MOST_SCHEMAS]}
+    tools = {"messages": SAYS, "tools": chat_tools(("buy", wide)), "tool_choice": "required"}
+    combined, large, forced, free = answers(
+        "/v1/chat/completions",
+        [formatted({"allOf": parts}), formatted(wide), tools, {**tools, "tool_choice": "auto", "max_tokens": 1}],
+    )
+    assert [each.status_code for each in (combined, large, forced)] == [400, 400, 400]
+    assert "too big" in combined.json()["error"]["message"]
+    for each in (large, forced):
+        assert "need at most 131,072: send smaller schemas" in each.json()["error"]["message"]
+    assert "schemas of" not in free.text, "tools that are free may be large"
+
+
+def test_compiled_grammars_are_kept_up_to_a_size_and_compiled_for_clients_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stop = policy().renderer.stop_tokens
+    engine = Local(slots=1).build(policy())
+    matchers: GrammarMatchers = engine._grammars  # type: ignore[attr-defined]
+    grammars = [Grammar.of_schema({"const": f"text {number}" + "x" * 100}) for number in range(5)]
+    monkeypatch.setattr(grammar_matcher, "COMPILED_CHARACTERS", 2 * len(grammars[0].lark))
+    going, compiled = threading.Event(), list[str]()
+    compile_one = GrammarMatchers._compile  # pyright: ignore[reportPrivateUsage]
+
+    def held(self: GrammarMatchers, key: Any, *given: Any) -> Any:
+        assert going.wait(60)
+        compiled.append(key[0].lark)
+        return compile_one(self, key, *given)
+
+    monkeypatch.setattr(GrammarMatchers, "_compile", held)
+
+    async def main() -> None:
+        first, left, *rest = (asyncio.create_task(matchers.compile(each, stop)) for each in grammars[:4])
+        await asyncio.sleep(0)
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        comes = asyncio.create_task(matchers.compile(grammars[1], stop))
+        await asyncio.sleep(0)
+        going.set()
+        await asyncio.gather(first, *rest, comes)
+        going.clear()
+        monkeypatch.setattr(grammar_matcher, "CLIENT_S", 0.01)
+        with pytest.raises(ValueError, match="was not compiled after"):
+            await matchers.compile(grammars[4], stop)
+        going.set()
+
+    asyncio.run(main())
+    assert compiled[:4] == [grammars[place].lark for place in (0, 2, 3, 1)], "its client has left, and another comes"
+    kept = [grammar for grammar, _ in matchers._compiled]  # pyright: ignore[reportPrivateUsage]
+    assert kept == [grammars[3], grammars[1]]

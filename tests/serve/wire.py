@@ -1,10 +1,13 @@
 """A server over a scripted engine, for tests: every byte is a token."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from openai import AsyncOpenAI
+from starlette.applications import Starlette
 
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
@@ -87,6 +90,30 @@ async def client(
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, timeout=30) as http:
         yield AsyncOpenAI(base_url="http://test/v1", api_key=used, http_client=http, max_retries=0)
+
+
+async def posted(app: Starlette, path: str, body: bytes) -> tuple[int, str]:
+    """The status and the text of the answer to a body, without a client between."""
+    messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+    answered = asyncio.Event()
+    status, text = 0, bytearray()
+
+    async def receive() -> Any:
+        if not messages:
+            await answered.wait()
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        nonlocal status
+        status = message.get("status", status)
+        text.extend(message.get("body", b""))
+
+    headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+    with suppress(Exception):  # a defect is answered with status 500 before it is raised
+        await app(scope, receive, send)
+    answered.set()
+    return status, text.decode()
 
 
 Make = Callable[[], Engine]

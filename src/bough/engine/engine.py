@@ -166,6 +166,19 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class CompilesGrammars(Protocol):
+    """An engine that can compile a client's grammar beside its other work."""
+
+    async def compile_grammar(self, grammar: Grammar, stop_tokens: Sequence[int]) -> None:
+        """Compile a grammar in a thread, within bounds; `generate` then finds it.
+
+        Raises:
+            ValueError: when it can't be read, or is too large or late.
+        """
+        ...
+
+
+@runtime_checkable
 class Busy(Protocol):
     """Measures its own working time: an engine, an environment's host."""
 

@@ -22,6 +22,7 @@ from bough.engine.grammar_matcher import GrammarMatcher, GrammarMatchers
 from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.slots import Ints
+from bough.grammar import Grammar
 
 ROUNDS = 4
 """Iterations of the event loop between two passes: the reply of an environment's worker process needs three."""
@@ -90,6 +91,10 @@ class LocalEngine:
         job = Generate(tokens=prompt, request=request, future=future, matcher=self._matcher(request))
         await self._submit(job)
         return future.result()
+
+    async def compile_grammar(self, grammar: Grammar, stop_tokens: Sequence[int]) -> None:
+        """See `CompilesGrammars.compile_grammar`."""
+        await self._grammars.compile(grammar, stop_tokens)
 
     async def score(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0

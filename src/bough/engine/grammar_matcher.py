@@ -1,9 +1,12 @@
 """Which tokens a grammar allows next, by llguidance."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from bough.grammar import Grammar
 from bough.version import install
@@ -11,12 +14,27 @@ from bough.version import install
 COMPILED = 64
 """Most grammars that are kept compiled."""
 
+COMPILED_CHARACTERS = 2**20
+"""Most characters of the kept grammars; compiled, one has 150 bytes a character where its schema is large."""
+
+CLIENT_SYMBOLS = 20_000
+"""Most symbols of a client's grammar, as llguidance counts them: 0.1 s, 7 MiB, and 10 ms for the tokens of a step.
+
+A thousand properties have fewer. Combinations of a few `anyOf` may have millions.
+"""
+
+CLIENT_S = 10.0
+"""How long a client's grammar may wait for its compilation, seconds."""
+
+Key: TypeAlias = tuple[Grammar, tuple[int, ...]]
+"""A grammar, and the tokens that end a completion."""
+
 
 class GrammarMatchers:
     """Compiles grammars for the tokens of one model."""
 
     def __init__(self, tokenizer: str | None, vocab_tokens: int) -> None:
-        """Keep the tokenizer; grammars are compiled on first use.
+        """Keep the tokenizer; grammars are compiled on first use, those of clients in a thread before.
 
         Args:
             tokenizer: Its `tokenizer.json`; None where the model has none.
@@ -24,7 +42,10 @@ class GrammarMatchers:
         """
         self._tokenizer, self._vocab_tokens = tokenizer, vocab_tokens
         self._tokens: dict[tuple[int, ...], Any] = {}
-        self._compiled: dict[tuple[Grammar, tuple[int, ...]], Any] = {}
+        self._compiled: dict[Key, Any] = {}
+        self._compiling: dict[Key, asyncio.Future[Any]] = {}
+        self._waiting: Counter[Key] = Counter()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bough-grammar")
 
     def start(self, grammar: Grammar, stop_tokens: Sequence[int], begun: Sequence[int]) -> "GrammarMatcher":
         """The matcher of a completion.
@@ -41,9 +62,7 @@ class GrammarMatchers:
         """
         key = grammar, tuple(stop_tokens)
         if key not in self._compiled:
-            while len(self._compiled) >= COMPILED:
-                del self._compiled[next(iter(self._compiled))]
-            self._compiled[key] = self._compile(*key)
+            self._keep(key, self._compile(key))
         own = self._compiled[key].deep_copy()
         if begun and not own.consume_tokens(list(begun)):
             raise ValueError(
@@ -52,8 +71,69 @@ class GrammarMatchers:
             )
         return GrammarMatcher(own)
 
-    def _compile(self, grammar: Grammar, stop_tokens: tuple[int, ...]) -> Any:
-        module = self._module
+    async def compile(self, grammar: Grammar, stop_tokens: Sequence[int]) -> None:
+        """Compile a grammar of a client in a thread, with its first set of tokens; equal ones are compiled once.
+
+        Args:
+            grammar: What a completion may be.
+            stop_tokens: End it where the grammar allows an end.
+
+        Raises:
+            ModuleNotFoundError: when llguidance is missing.
+            ValueError: as `start`; when the grammar has more than `CLIENT_SYMBOLS` or is late.
+        """
+        key = grammar, tuple(stop_tokens)
+        if key in self._compiled:
+            return
+        if key not in self._compiling:
+            work = asyncio.get_running_loop().run_in_executor(self._thread, self._compile_bounded, key)
+            work.add_done_callback(partial(self._compiled_in_thread, key))
+            self._compiling[key] = work
+        work = self._compiling[key]
+        self._waiting[key] += 1
+        try:
+            await asyncio.wait_for(asyncio.shield(work), CLIENT_S)
+        except TimeoutError:
+            raise ValueError(
+                f"Request.grammar: got one that was not compiled after {CLIENT_S:.0f} s; need a smaller one, or try "
+                "again"
+            ) from None
+        finally:
+            self._waiting[key] -= 1
+            # A grammar that no client waits for any longer need not be compiled.
+            if not self._waiting[key]:
+                del self._waiting[key]
+                work.cancel()
+                self._forget(key, work)
+
+    def _compile_bounded(self, key: Key) -> Any:
+        found = self._compile(key, self._module.LLParserLimits(max_grammar_size=CLIENT_SYMBOLS))
+        # The copies of a matcher have its first set of tokens.
+        found.compute_bitmask()
+        _check_followed(found)
+        return found
+
+    def _compiled_in_thread(self, key: Key, work: "asyncio.Future[Any]") -> None:
+        self._forget(key, work)
+        if not work.cancelled() and work.exception() is None:
+            self._keep(key, work.result())
+
+    def _forget(self, key: Key, work: "asyncio.Future[Any]") -> None:
+        """Drop work that has ended, unless the same grammar is compiled again."""
+        if self._compiling.get(key) is work:
+            del self._compiling[key]
+
+    def _keep(self, key: Key, matcher: Any) -> None:
+        """Keep a compiled grammar, the newest in any case."""
+        self._compiled[key] = matcher
+        characters = sum(len(grammar.lark) for grammar, _ in self._compiled)
+        while len(self._compiled) > 1 and (len(self._compiled) > COMPILED or characters > COMPILED_CHARACTERS):
+            oldest = next(iter(self._compiled))
+            characters -= len(oldest[0].lark)
+            del self._compiled[oldest]
+
+    def _compile(self, key: Key, limits: Any = None) -> Any:
+        module, (grammar, stop_tokens) = self._module, key
         if stop_tokens not in self._tokens:
             if self._tokenizer is None:
                 raise ValueError(
@@ -65,7 +145,7 @@ class GrammarMatchers:
                 self._tokenizer, n_vocab=self._vocab_tokens, eos_token=list(stop_tokens)
             )
         found = module.LLMatcher(
-            self._tokens[stop_tokens], module.LLMatcher.grammar_from_lark(grammar.lark), log_level=0
+            self._tokens[stop_tokens], module.LLMatcher.grammar_from_lark(grammar.lark), log_level=0, limits=limits
         )
         if found.is_error():
             raise ValueError(
@@ -104,13 +184,16 @@ class GrammarMatcher:
             ValueError: when the grammar has grown too large for the library.
         """
         found: bytes = self._matcher.compute_bitmask()
-        if self._matcher.is_error():
-            raise ValueError(
-                f"Request.grammar: got one that can't be followed: {self._matcher.get_error()}; need a smaller one"
-            )
+        _check_followed(self._matcher)
         return self._sets.setdefault(found, found)
 
     def take(self, token: int, allowed: bytes) -> None:
         """Go on after a token that was sampled from `allowed`."""
         self.allowed.append(allowed)
         self._matcher.consume_token(token)
+
+
+def _check_followed(matcher: Any) -> None:
+    """Raise for a grammar that has grown too large for the library."""
+    if matcher.is_error():
+        raise ValueError(f"Request.grammar: got one that can't be followed: {matcher.get_error()}; need a smaller one")

@@ -1,10 +1,11 @@
 """Bodies of requests in any dialect: validated, with the first wrong field in the error."""
 
 import reprlib
-from typing import Annotated, Any, TypeAlias, TypeVar, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError, from_json
 
 from bough.engine import LEAST_TEMPERATURE, Sampling
 from bough.serve.errors import ApiError
@@ -32,18 +33,68 @@ MOST_METADATA = 64
 Body = TypeVar("Body", bound=BaseModel)
 
 
-class RequestBody(BaseModel):
-    """Fields of every request; a field without effect is accepted at its neutral value only.
+UNKNOWN_FIELD = "unknown_field"
+"""The type of the error of a field that no model has."""
 
-    Validation stops at the first wrong item of a list, and values of no effect are not validated: a body of
-    millions of wrong values has a few errors. `parse` refuses further fields that are not null.
+
+class Fields(BaseModel):
+    """A part of a body. A number is no bool, a text no number; a field that the part does not have is refused.
+
+    Null fields are accepted, and those of `ignored`, which do not change an answer; neither is validated. Validation
+    stops at the first wrong item of a list: a body of millions of wrong values has a few errors.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    ignored: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="after")
+    def _has_known_fields(self) -> Self:
+        for name, value in (self.model_extra or {}).items():
+            if value is not None and name not in self.ignored:
+                raise PydanticCustomError(UNKNOWN_FIELD, "got a field that this server does not have", {"field": name})
+        return self
+
+
+class RequestBody(Fields):
+    """Fields of every request; a field without effect is accepted at its neutral value only."""
 
     model: str = Field(min_length=1, max_length=MOST_NAME)
 
 
+def only(*neutral: float) -> AfterValidator:
+    """Accepts the values of a field at which it has no effect."""
+
+    def check(given: float) -> float:
+        if given not in neutral:
+            known = " or ".join(map(str, neutral))
+            raise ValueError(f"got {given!r}, which this server can't follow; need {known}, or leave it out")
+        return given
+
+    return AfterValidator(check)
+
+
+def _kind(given: object) -> str:
+    fields = _fields_of(given)
+    return tag_of(str(fields.get("type", "message" if "role" in fields else "")))
+
+
+def _fields_of(given: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", given) if isinstance(given, dict) else dict[str, object]()
+
+
+def tag_of(kind: str) -> str:
+    """The tag of a type in a union of models; the places of errors leave out what is in brackets."""
+    return f"[{kind}]"
+
+
+BY_TYPE = Discriminator(_kind)
+"""Chooses a model of a union by the field "type"; a message may have none."""
+
+Stop: TypeAlias = Annotated[str, Field(min_length=1)]
+"""A string before which an answer ends."""
+
+Stops: TypeAlias = Annotated[list[Stop], Field(max_length=MOST_STOPS, fail_fast=True)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Field(max_length=MOST_METADATA)]
 
 
@@ -86,8 +137,24 @@ def sampling_of(
     )
 
 
-REMEDIES = {"missing": "send the field", "json_invalid": "send a JSON object"}
+def check_top_logprobs(count: int | None, *, wanted: bool, field: str) -> None:
+    """Refuse a number of alternatives where the answer has no log-probabilities.
+
+    Raises:
+        ValueError: for a number above 0 without it.
+    """
+    if count and not wanted:
+        raise ValueError(f"top_logprobs: got {count} without {field}; need both")
+
+
+REMEDIES = {"missing": "send the field", "json_invalid": "send a JSON object", UNKNOWN_FIELD: "leave it out"}
 """What to do about an error, by its type."""
+
+WITH_VALUE = ("missing", "json_invalid", "value_error", UNKNOWN_FIELD)
+"""Types of errors that have the value, or need none."""
+
+UNION_TYPES = ("str", "int")
+"""What the place of an error has for a type of a union, besides types with brackets."""
 
 
 def parse(kind: type[Body], raw: bytes) -> Body:
@@ -97,27 +164,41 @@ def parse(kind: type[Body], raw: bytes) -> Body:
         ApiError: 400 with the first wrong field.
     """
     try:
-        body = kind.model_validate_json(raw)
+        return kind.model_validate_json(raw)
     except ValidationError as error:
         # A field of several types has one error for each: a list of the right items has a wrong length, or the deepest
         # is the most precise.
         wrong = error.errors(include_url=False)
         first = max(wrong, key=lambda each: (each["type"] in ("too_long", "too_short"), len(each["loc"])))
-        place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
-        reason = first["msg"].removeprefix("Value error, ")
-        # Errors of this server's own checks have the value already.
-        has_value = first["type"] in ("missing", "json_invalid", "value_error")
-        got = "" if has_value else f", got {_short(first['input'])}"
-        step = REMEDIES.get(first["type"], "change or leave out the field")
-        raise ApiError(400, f"{place or 'body'}: {reason}{got}; {step}", param=place or None) from None
-    for name in (name for name, value in (body.model_extra or {}).items() if value is not None):
-        raise ApiError(
-            400, f"{_short(name)}: got a field that this server does not have; leave it out", param=name[:80]
-        )
-    return body
+    place, message = _place(first), _sentence(first)
+    raise ApiError(400, f"{place or 'body'}: {message}", param=place[:80] or None)
 
 
-def _short(value: object) -> str:
+def _place(error: ErrorDetails) -> str:
+    """The field of an error; a name that is none of a field is written as a text."""
+    steps = [step for step in error["loc"] if step not in UNION_TYPES and not str(step).endswith("]")]
+    if error["type"] == UNKNOWN_FIELD:
+        steps.append(error.get("ctx", {})["field"])
+    return ".".join(step if str(step).isidentifier() else short(step) for step in map(_plain, steps))
+
+
+def _plain(step: str | int) -> Any:
+    return step if isinstance(step, int) else step[:80]
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What is wrong with a field, and what to do."""
+    if error["type"] == "union_tag_invalid":
+        given, known = error["input"], error.get("ctx", {})["expected_tags"].replace("[", "").replace("]", "")
+        fields = _fields_of(given)
+        kind = f"the type {short(fields['type'])}" if "type" in fields else "no type"
+        return f"got {kind}; need one of {known}"
+    reason = error["msg"].removeprefix("Value error, ")
+    got = "" if error["type"] in WITH_VALUE else f", got {short(error['input'])}"
+    return f"{reason}{got}; {REMEDIES.get(error['type'], 'change or leave out the field')}"
+
+
+def short(value: object) -> str:
     """The begin of a value as Python writes it; most of a large value is not written at all."""
     shown = reprlib.Repr()
     shown.maxlevel = 2

@@ -1,15 +1,20 @@
 """What a request restricts its answer to: a call of some tools, or JSON of a schema."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from bough.context.tool_calls import HasCallGrammar
 from bough.grammar import Grammar
 from bough.serve.errors import ApiError
+from bough.serve.request import Fields, short
 from bough.tree import Tool
+
+MOST_SCHEMAS = 2**17
+"""Most characters of the schemas that an answer must fit, as JSON."""
 
 Restriction: TypeAlias = Mapping[str, Any] | Sequence[Tool]
 """The schema of the answer, or the tools one of which is called; no tools for no restriction."""
@@ -31,7 +36,7 @@ def _check_choice(given: object) -> object:
         name = cast("dict[str, Any]", within).get("name") if isinstance(within, dict) else fields.get("name")
         if fields.get("type") == "function" and isinstance(name, str):
             return NamedTool(name=name)
-    raise ValueError(f"got {given!r:.80}; need auto, none, required, or a function by its name")
+    raise ValueError(f"got {short(cast('object', given))}; need auto, none, required, or a function by its name")
 
 
 ToolChoice: TypeAlias = Annotated[
@@ -40,7 +45,7 @@ ToolChoice: TypeAlias = Annotated[
 """Whether the policy may, must or must not call tools, in OpenAI's forms."""
 
 
-class JsonSchema(BaseModel):
+class JsonSchema(Fields):
     """A schema with its name; an answer under a schema is always strict."""
 
     name: str | None = None
@@ -62,6 +67,53 @@ def json_texts(kind: str, given: JsonSchema | None, place: str) -> Restriction:
     if given is None or given.json_schema is None:
         raise ApiError(400, f"{place}: got json_schema without a schema; need one", param=place)
     return given.json_schema
+
+
+class HasTool(Protocol):
+    """A tool as a request has it."""
+
+    @property
+    def tool(self) -> Tool:
+        """The tool as a value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """What a request says of its tools and its answer.
+
+    Attributes:
+        offered: The tools of the prompt.
+        restriction: What the answer must be: a forced call, or a format; () for anything.
+    """
+
+    offered: tuple[Tool, ...]
+    restriction: Restriction
+
+
+def tool_settings(choice: ToolChoice, tools: Sequence[HasTool] | None, answer: Restriction = ()) -> ToolSettings:
+    """The tools of a request, which are none with the choice none, and the restriction of its answer.
+
+    Args:
+        choice: Whether tools are called.
+        tools: The tools.
+        answer: The schema of the answer; () for text. A forced call goes before it.
+
+    Raises:
+        ApiError: 400 for a choice of a tool that the request does not have, and for schemas that are too large.
+    """
+    offered = () if choice == "none" else tuple(each.tool for each in tools or ())
+    restriction = called_tools(choice, offered) or answer
+    schemas = [answer] if isinstance(restriction, Mapping) else []
+    characters = len(json.dumps([*schemas, *(each.schema for each in offered)])) if restriction else 0
+    if characters > MOST_SCHEMAS:
+        raise ApiError(
+            400,
+            f"got schemas of {characters:,} characters for an answer that must fit them (tool_choice, a format); need "
+            f"at most {MOST_SCHEMAS:,}: send smaller schemas, or leave the answer free",
+            param="tools" if offered else None,
+        )
+    return ToolSettings(offered=offered, restriction=restriction)
 
 
 def called_tools(choice: ToolChoice, tools: Sequence[Tool]) -> Sequence[Tool]:

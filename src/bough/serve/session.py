@@ -9,6 +9,7 @@ from itertools import count
 from typing import Protocol, runtime_checkable
 
 from bough.engine import Completion, Engine, Request, Sampling
+from bough.engine.engine import CompilesGrammars
 from bough.grammar import Grammar
 from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError
@@ -187,6 +188,8 @@ class EngineSession:
 
     async def _complete(self, prompt: Prompt) -> Completed:
         check_length(len(prompt.tokens), self._engine.context_tokens)
+        if prompt.grammar is not None and isinstance(self._engine, CompilesGrammars):
+            await self._engine.compile_grammar(prompt.grammar, prompt.stop_tokens)
         seed = next(self._numbers) if prompt.seed is None else prompt.seed
         mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
         request = Request(

@@ -71,6 +71,8 @@ def _ordered(
 ) -> Sequence[Message]:
     """The results of calls in the order of the calls; `begin` is the index of the first."""
     if not any(result.call_id for result in results):
+        if not results and any(call.call_id for call in calls):
+            raise ValueError(_missing(place(begin - 1), calls[0].call_id))
         if calls and len(results) != len(calls):
             raise ValueError(
                 f"{place(begin - 1)}: got {len(results)} results of {len(calls)} calls; need one of each, next to it"
@@ -89,5 +91,9 @@ def _ordered(
             )
         found[result.call_id] = result
     if missing := [each for each in known if each not in found]:
-        raise ValueError(f"{place(begin - 1)}: got no result of the call {missing[0]!r}; need one, next to it")
+        raise ValueError(_missing(place(begin - 1), missing[0]))
     return [found[each] for each in known]
+
+
+def _missing(place: str, call_id: str) -> str:
+    return f"{place}: got no result of the call {call_id!r}; need one, next to it"

@@ -205,6 +205,25 @@ def test_functions_that_do_not_return_their_result_are_refused(tool: Any, messag
         env_of(tool)
 
 
+def slips(kind: str) -> str:
+    """Has mistakes of its author."""
+    if kind == "name":
+        return unheard_of  # type: ignore[name-defined] # noqa: F821
+    return kind.uper() if kind == "attribute" else kind + 1  # type: ignore[attr-defined, operator]
+
+
+def test_a_mistake_in_a_tool_is_a_fault_with_its_line_and_no_answer() -> None:
+    env = env_of(slips)
+
+    async def stepped(kind: str) -> None:
+        host = InProcessHost(env=env)
+        await host.step(await host.start(env.tasks("train", 1, 0)[0]), call(slips, kind=kind))
+
+    for kind, error in (("name", "NameError"), ("attribute", "AttributeError"), ("type", "TypeError")):
+        with pytest.raises(EnvFault, match=rf"{error}: .*test_tool_results\.py, line \d+, in slips"):
+            asyncio.run(stepped(kind))
+
+
 def test_the_fault_of_a_worker_has_the_line_too() -> None:
     async def stepped() -> None:
         workers = Workers(env=env_of(give), count=1)

@@ -74,6 +74,11 @@ def refused(name: str, body: Mapping[str, Any], *words: str, status: int = 400) 
     return Kind(name=name, body=body, status=status, words=words)
 
 
+def wrong_values(values: Mapping[str, Sequence[Any]]) -> list[Kind]:
+    """A kind for each value of each field; the error has the field's name at its begin."""
+    return [refused(f"{name} {value!r:.40}", {name: value}, name) for name in values for value in values[name]]
+
+
 def post(path: str, body: Mapping[str, Any], **headers: str) -> httpx.Response:
     async def main() -> httpx.Response:
         transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
@@ -89,10 +94,37 @@ def at(value: Any, place: str) -> Any:
     return value
 
 
+def whole_body(smallest: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """The fields of a request."""
+    return {name: value for name, value in {**smallest, **kind.body}.items() if value is not ...}
+
+
 def check(path: str, smallest: Mapping[str, Any], kind: Kind) -> Any:
     """Posts a request and compares its answer; returns the JSON, or the text of a stream."""
-    body = {name: value for name, value in {**smallest, **kind.body}.items() if value is not ...}
-    answer = post(path, body)
+    return compare(post(path, whole_body(smallest, kind)), kind)
+
+
+def check_all(path: str, smallest: Mapping[str, Any], kinds: Sequence[Kind]) -> dict[str, Any]:
+    """Posts the requests of a table by one client and compares all answers; returns them by their kinds' names."""
+
+    async def main() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app=APP, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return [await client.post(path, json=whole_body(smallest, kind)) for kind in kinds]
+
+    found, wrong = dict[str, Any](), list[str]()
+    for kind, answer in zip(kinds, asyncio.run(main()), strict=True):
+        try:
+            found[kind.name] = compare(answer, kind)
+        except (AssertionError, LookupError) as error:
+            wrong.append(f"{kind.name}: {error!r:.400}")
+    assert not wrong, "\n".join(wrong)
+    assert len(found) == len(kinds), "kinds have different names"
+    return found
+
+
+def compare(answer: httpx.Response, kind: Kind) -> Any:
+    """Compares an answer with its kind; returns the JSON, or the text of a stream."""
     assert answer.status_code == kind.status, answer.text
     if answer.headers["content-type"].startswith("text/event-stream"):
         for word in kind.words:
@@ -100,7 +132,7 @@ def check(path: str, smallest: Mapping[str, Any], kind: Kind) -> Any:
         return answer.text
     found = answer.json()
     for word in kind.words:
-        assert word in found["error"]["message"]
+        assert word in found["error"]["message"], found
     for place, value in kind.want.items():
         assert at(found, place) == value, place
     return found

@@ -2,8 +2,18 @@
 
 from typing import Any
 
-import pytest
-from tests.serve.dialects.table import CALL, ENGINE, OTHER, SCHEMA, Kind, LineChat, check, refused
+from tests.serve.dialects.table import (
+    CALL,
+    ENGINE,
+    OTHER,
+    SCHEMA,
+    Kind,
+    LineChat,
+    check,
+    check_all,
+    refused,
+    wrong_values,
+)
 
 PATH = "/v1/chat/completions"
 SMALLEST = {"model": "tiny", "messages": [{"role": "user", "content": "SAY yes"}]}
@@ -18,9 +28,18 @@ def says(*texts: str, **fields: Any) -> dict[str, Any]:
     return {"messages": [user("SAY " + "\n".join(texts))]} | fields
 
 
-def called(*ids: str) -> dict[str, Any]:
-    calls = [{"id": each, "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}} for each in ids]
+def part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def called(*ids: str, arguments: str = '{"a": 1}', **fields: Any) -> dict[str, Any]:
+    function = {"name": "add", "arguments": arguments, "parsed_arguments": {"a": 1}}
+    calls = [{"id": each, "type": "function", "function": function} | fields for each in ids]
     return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def tool_of(schema: Any) -> dict[str, Any]:
+    return {"tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}]}
 
 
 def result(name: str | None, content: Any = "SAY three") -> dict[str, Any]:
@@ -140,14 +159,104 @@ KINDS = (
     refused("result without an id", after(called("1"), result(None)), "messages[2].tool_call_id: got none"),
     refused("result of nothing", after(result("1")), "messages[1]: got a result of the call '1'"),
     refused("missing result", after(called("1", "2"), result("1")), "messages[1]: got no result of the call '2'"),
-    refused("no result", after(called("1"), user("SAY a")), "messages[1]: got 0 results of 1 calls"),
+    refused("no result", after(called("1"), user("SAY a")), "messages[1]: got no result of the call '1'"),
     refused("top_logprobs alone", {"top_logprobs": 2}, "top_logprobs", "logprobs=true"),
+    Kind(name="roles anywhere", body={"messages": [user("a"), {"role": "system", "content": "be"}, user("SAY a")]}),
+    Kind(name="several parts", body={"messages": [user([part("SAY a"), part("b")])]}, want={TEXT: "a\nb"}),
+    Kind(name="input parts", body={"messages": [user([part("SAY a") | {"type": "input_text"}])]}, want={TEXT: "a"}),
+    Kind(
+        name="a refusal in parts",
+        body={"messages": [user("a"), {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}]},
+    ),
+    Kind(
+        name="dumped messages",
+        body=after(
+            called("1") | {"annotations": [], "audio": None, "function_call": None, "refusal": None, "parsed": None},
+            result("1") | {"name": "add"},
+        ),
+        want={TEXT: "three"},
+    ),
+    Kind(name="dumped calls", body=after(called("1", index=0), result("1")), want={TEXT: "three"}),
+    Kind(name="no arguments", body=after(called("1", arguments=""), result("1")), want={TEXT: "three"}),
+    Kind(name="several stops", body={"stop": ["x", "s"]}, want={TEXT: "ye"}),
+    Kind(name="n in a stream", body={"n": 2, "stream": True}, words=('"index": 1',)),
+    Kind(name="logprobs in a stream", body={"logprobs": True, "stream": True}, words=('"token": "y"',)),
+    Kind(name="stream options", body={"stream": True, "stream_options": {"include_obfuscation": False}}),
+    Kind(name="both limits", body={"max_tokens": 3, "max_completion_tokens": 1}, want={TEXT: "y"}),
+    Kind(name="greedy", body={"temperature": 0, "top_p": 1, "seed": -1}, want={TEXT: "yes"}),
+    Kind(name="choice none without tools", body={"tool_choice": "none"}, want={TEXT: "yes"}),
+    Kind(name="choice auto without tools", body={"tool_choice": "auto"}, want={TEXT: "yes"}),
+    Kind(name="parallel calls without tools", body={"parallel_tool_calls": False}, want={TEXT: "yes"}),
+    Kind(name="cached tool", body={"tools": [TOOLS[0] | {"cache_control": {"type": "ephemeral"}}]}, want={TEXT: "yes"}),
+    Kind(
+        name="neutral values",
+        body={
+            "frequency_penalty": 0.0,
+            "logit_bias": {},
+            "top_k": -1,
+            "min_p": 0,
+            "repetition_penalty": 1.0,
+            "min_tokens": 0,
+            "top_logprobs": 0,
+            "prompt_cache_retention": "24h",
+            "moderation": {},
+        },
+    ),
+    refused("required without tools", {"tool_choice": "required"}, "tool_choice", "the tools []", "need it in tools"),
+    refused(
+        "unknown named choice",
+        {"tool_choice": {"type": "function", "function": {"name": "x"}}, "tools": TOOLS},
+        "got a call of 'x'",
+    ),
+    refused("properties", tool_of({"properties": "auto"}), "tools.0.function.parameters", "that are no schemas"),
+    refused("a property", tool_of({"properties": {"a": 1}}), "properties that are no schemas"),
+    refused("required properties", tool_of({"required": "a"}), "required that is no list"),
+    refused("too long", {"messages": [user("x" * 5000)]}, "maximum context length", "4096"),
+    refused(
+        "function_call of history",
+        {"messages": [user("a"), {"role": "assistant", "function_call": {"name": "f"}}]},
+        "messages.1.function_call",
+    ),
+    refused("another role", {"messages": [{"role": "robot", "content": "x"}]}, "messages.0.role", "robot"),
+    refused("no grammar", {"response_format": {"type": "grammar"}}, "response_format.type"),
+    refused("allowed tools", {"tools": TOOLS, "tool_choice": {"type": "allowed_tools"}}, "tool_choice: got {'type'"),
+    refused("custom tool", {"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools.0.type"),
+    refused("custom call", after(called("1", type="custom"), result("1")), "messages.1.tool_calls.0.type"),
+    refused("arguments", after(called("1", arguments="[1]"), result("1")), "messages[1].tool_calls[0]: got arguments"),
+    refused("function role", {"messages": [{"role": "function", "content": "x"}]}, "messages.0.role"),
+    refused("audio part", {"messages": [user([{"type": "input_audio"}])]}, "messages.0.content.0: got the type 'input"),
+    refused("file", {"messages": [user([{"type": "file"}])]}, "messages.0.content.0: got the type 'file'; need one of"),
+    refused("field of a message", {"messages": [user("a") | {"prefix": True}]}, "messages.0.prefix: got a field"),
+    refused("field of a part", {"messages": [user([part("a") | {"x": 1}])]}, "messages.0.content.0.x: got a field"),
+    refused("field of a call", after(called("1", x=1), result("1")), "messages.1.tool_calls.0.x"),
+    refused("field of a tool", {"tools": [TOOLS[0] | {"x": 1}]}, "tools.0.x: got a field"),
+    refused("stream's usage", {"stream_options": {"continuous_usage_stats": True}}, "continuous_usage_stats"),
+    *wrong_values(
+        {
+            "n": (True, 0, 129),
+            "max_tokens": (True, 0, "9", 1.5),
+            "max_completion_tokens": (True,),
+            "seed": (True, 2**70),
+            "temperature": (True, 3, "0"),
+            "top_p": (True, 0),
+            "top_logprobs": (True, 21),
+            "top_k": (False, 5),
+            "frequency_penalty": (False, 1),
+            "stream": (1, "true"),
+            "stop": ("", [""], 5, ["x"] * 17),
+            "messages": (None, "hi", [5], [{}]),
+            "model": ("", None),
+            "web_search_options": ({},),
+            "audio": ({},),
+            "function_call": ("auto",),
+            "guided_json": ({},),
+        }
+    ),
 )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_of_chat(kind: Kind) -> None:
-    check(PATH, SMALLEST, kind)
+def test_each_kind_of_chat_is_answered_or_refused_by_name() -> None:
+    check_all(PATH, SMALLEST, KINDS)
 
 
 def test_one_call_at_a_time_is_the_first_and_the_history_has_it_alone() -> None:

@@ -8,7 +8,19 @@ from typing import Any
 import openai
 import pytest
 from openai import AsyncOpenAI
-from tests.serve.dialects.table import APP, CALL, ENGINE, OTHER, SCHEMA, Kind, LineChat, check, refused
+from tests.serve.dialects.table import (
+    APP,
+    CALL,
+    ENGINE,
+    OTHER,
+    SCHEMA,
+    Kind,
+    LineChat,
+    check,
+    check_all,
+    refused,
+    wrong_values,
+)
 from tests.serve.wire import httpx
 
 from bough.serve.dialects.responses import stored
@@ -175,17 +187,55 @@ KINDS = (
     refused("top_logprobs alone", {"top_logprobs": 2}, "top_logprobs", "include"),
     refused("unknown result", after(call("1"), result("2")), "input[2]: got a result of the call '2'", "['1']"),
     refused("missing result", after(call("1"), call("2"), result("1")), "input[1]: got no result of the call '2'"),
-    refused("no result", after(call("1"), user("SAY a")), "input[1]: got 0 results of 1 calls"),
+    refused("no result", after(call("1"), user("SAY a")), "input[1]: got no result of the call '1'"),
     refused("result without an id", after(call("1"), {"type": "function_call_output", "output": "x"}), "call_id"),
     refused("arguments", after(call("1", "{"), result("1")), "input[1].arguments: got arguments that are no JSON"),
     refused("unknown response", {"previous_response_id": "resp_1"}, "previous_response_id: got 'resp_1'", status=404),
     refused("a field of another dialect", {"max_tokens": 3}, "max_tokens"),
+    refused("no item", {"input": [5]}, "input.0: got no type; need one of 'message', 'function_call'"),
+    refused("another type", {"input": [{"type": "custom_tool_call"}]}, "input.0: got the type 'custom_tool_call'"),
+    refused("another role", {"input": [{"role": "tool", "content": "a"}]}, "input.0.role"),
+    refused("field of an item", {"input": [user("a") | {"x": 1}]}, "input.0.x: got a field", "leave it out"),
+    refused("field of a part", {"input": [user([{"type": "input_text", "text": "a", "x": 1}])]}, "input.0.content.0.x"),
+    refused("namespace", after(call("1") | {"namespace": "x"}, result("1")), "input.1.namespace"),
+    refused("field of a tool", {"tools": [TOOLS[0] | {"output_schema": {}}]}, "tools.0.output_schema"),
+    refused("deferred tool", {"tools": [TOOLS[0] | {"defer_loading": True}]}, "tools.0.defer_loading"),
+    refused("name of a tool", {"tools": [TOOLS[0] | {"name": "a\nb"}]}, "tools.0.name"),
+    refused("allowed tools", {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "tools": []}}, "tool_choice"),
+    refused("another format", {"text": {"format": {"type": "grammar"}}}, "text.format.type"),
+    refused("field of the text", {"text": {"x": 1}}, "text.x"),
+    refused("second result", after(call("1"), result("1"), result("1")), "input[3]: got a second result of the call"),
+    refused("result of nothing", after(result("1")), "input[1]: got a result of the call '1'"),
+    refused("too long", {"input": "x" * 5000}, "maximum context length", "4096"),
+    Kind(
+        name="nested fields without effect",
+        body={
+            "input": [
+                user([{"type": "input_text", "text": "SAY a", "prompt_cache_breakpoint": None}]) | {"phase": "x"}
+            ],
+            "tools": [TOOLS[0] | {"defer_loading": False, "allowed_callers": None}],
+        },
+        want={TEXT: "a"},
+    ),
+    *wrong_values(
+        {
+            "max_output_tokens": (True, 0, "9"),
+            "temperature": (True, 3),
+            "top_p": (True, 0),
+            "top_logprobs": (True, 21),
+            "background": (1,),
+            "stream": (1, "true"),
+            "store": (0,),
+            "input": (None, 5, {}),
+            "model": ("", None),
+            "image": ({},),
+        }
+    ),
 )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_of_response(kind: Kind) -> None:
-    check(PATH, SMALLEST, kind)
+def test_each_kind_of_response_is_answered_or_refused_by_name() -> None:
+    check_all(PATH, SMALLEST, KINDS)
 
 
 def ids(value: Any) -> Any:
@@ -262,7 +312,7 @@ def test_a_response_goes_on_after_an_earlier_one() -> None:
     wrong = {"input": [result("x")], "previous_response_id": first["id"]}
     check(PATH, SMALLEST, refused("", wrong, "input[0]: got a result of the call 'x'"))
     alone = {"input": "hi", "previous_response_id": first["id"]}
-    check(PATH, SMALLEST, refused("", alone, "previous_response_id: got 0 results of 2 calls"))
+    check(PATH, SMALLEST, refused("", alone, f"previous_response_id: got no result of the call {names[0]!r}"))
     unkept = create(store=False)
     check(PATH, SMALLEST, refused("", {"previous_response_id": unkept["id"]}, "previous_response_id", status=404))
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from starlette.responses import Response, StreamingResponse
 
-from bough.serve.choice import Choice
 from bough.serve.dialects.sampling_fields import SamplingFields
+from bough.serve.dialects.usage import Usage
 
 DENIED = "content_filter"
 """OpenAI's finish reason of a completion that is withheld."""
@@ -20,16 +20,9 @@ def head(name: str, model: str) -> dict[str, Any]:
     return {"id": f"{name.partition('.')[0]}-{uuid4().hex}", "object": name, "created": int(time()), "model": model}
 
 
-def usage(choices: Sequence[Choice], prompts: int = 1) -> dict[str, int]:
-    """Counts of tokens; a prompt counts once, whatever its number of choices."""
-    each = len(choices) // prompts
-    prompt_tokens = sum(len(choice.prompt_tokens) for choice in choices[::each])
-    sampled = sum(len(choice.completion.tokens) for choice in choices)
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": sampled,
-        "total_tokens": prompt_tokens + sampled,
-    }
+def shown_usage(usage: Usage) -> dict[str, int]:
+    """Counts of tokens."""
+    return {"prompt_tokens": usage.read, "completion_tokens": usage.sampled, "total_tokens": usage.total}
 
 
 def streamed(

@@ -1,56 +1,59 @@
 """The body of a request for a chat completion, as messages and tools."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from bough.serve.dialects.ordered import ordered
+from bough.serve.dialects.parts import Content, joined
 from bough.serve.dialects.sampling_fields import SamplingFields
 from bough.serve.errors import ApiError
 from bough.serve.request import (
     MOST_CALLS,
     MOST_MESSAGES,
-    MOST_PARTS,
     MOST_TOOLS,
+    Fields,
     Metadata,
     Schema,
     ToolName,
+    check_top_logprobs,
     no_arguments,
     parse,
     read_arguments,
 )
-from bough.serve.restriction import JsonSchema, Restriction, ToolChoice, called_tools, json_texts
+from bough.serve.restriction import JsonSchema, ToolChoice, ToolSettings, json_texts, tool_settings
 from bough.serve.thinking import ThinkingMessage
 from bough.tree import Message, Tool, ToolCall
 
 
-class Function(BaseModel):
+class Function(Fields):
     """A function that an assistant's message calls; the arguments are JSON."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"parsed_arguments"})
 
     name: str = Field(min_length=1)
     arguments: str | None = None
 
 
-class Call(BaseModel):
+class Call(Fields):
     """A call in an assistant's message."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"index"})
 
     id: str | None = None
     type: Literal["function"] = "function"
     function: Function
 
 
-class Part(BaseModel):
-    """A part of a message's content."""
-
-    type: Literal["text"]
-    text: str
-
-
-class ChatMessage(BaseModel):
+class ChatMessage(Fields):
     """A message of a chat; a refusal is its content. No prompt has a `function_call` or audio."""
 
+    ignored: ClassVar[frozenset[str]] = frozenset(
+        {"name", "id", "annotations", "parsed", "cache_control", "reasoning_details", "provider_specific_fields"}
+    )
+
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | Annotated[list[Part], Field(max_length=MOST_PARTS, fail_fast=True)] | None = None
+    content: Content | None = None
     tool_calls: Annotated[list[Call], Field(max_length=MOST_CALLS, fail_fast=True)] | None = None
     tool_call_id: str | None = None
     refusal: str | None = None
@@ -71,9 +74,6 @@ class ChatMessage(BaseModel):
         if self.role == "tool" and not self.tool_call_id:
             field = f"messages[{place}].tool_call_id"
             raise ApiError(400, f"{field}: got none; need the id of the call of this result", param=field)
-        content = self.content or self.refusal or ""
-        # vLLM joins parts so, too.
-        text = content if isinstance(content, str) else "\n".join(part.text for part in content)
         calls = tuple(
             ToolCall(
                 name=call.function.name,
@@ -85,11 +85,15 @@ class ChatMessage(BaseModel):
         role = "system" if self.role == "developer" else self.role
         thinking = (self.reasoning_content or self.reasoning or "") if role == "assistant" else ""
         return ThinkingMessage(
-            role=role, content=text, tool_calls=calls, call_id=self.tool_call_id or "", thinking=thinking.strip()
+            role=role,
+            content=joined(self.content or self.refusal or ""),
+            tool_calls=calls,
+            call_id=self.tool_call_id or "",
+            thinking=thinking.strip(),
         )
 
 
-class FunctionSpec(BaseModel):
+class FunctionSpec(Fields):
     """The function of a tool."""
 
     name: ToolName
@@ -98,8 +102,10 @@ class FunctionSpec(BaseModel):
     strict: bool | None = None
 
 
-class ToolSpec(BaseModel):
+class ToolSpec(Fields):
     """A tool of a chat."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"cache_control"})
 
     type: Literal["function"]
     function: FunctionSpec
@@ -112,7 +118,7 @@ class ToolSpec(BaseModel):
         return Tool(name=spec.name, description=spec.description or "", schema=schema)
 
 
-class ResponseFormat(BaseModel):
+class ResponseFormat(Fields):
     """The format of a chat's answer."""
 
     type: Literal["text", "json_object", "json_schema"]
@@ -120,7 +126,7 @@ class ResponseFormat(BaseModel):
 
 
 class ChatRequest(SamplingFields):
-    """The body of `POST /v1/chat/completions`. The last eight fields are accepted and have no effect."""
+    """The body of `POST /v1/chat/completions`. The last eleven fields are accepted and have no effect."""
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
     tools: Annotated[list[ToolSpec], Field(max_length=MOST_TOOLS, fail_fast=True)] | None = None
@@ -138,11 +144,13 @@ class ChatRequest(SamplingFields):
     service_tier: str | None = None
     verbosity: str | None = None
     modalities: Annotated[list[Literal["text"]], Field(max_length=1)] | None = None
+    moderation: object = None
+    prompt_cache_options: object = None
+    prompt_cache_retention: object = None
 
     @model_validator(mode="after")
-    def _has_logprobs(self) -> "ChatRequest":
-        if self.top_logprobs is not None and not self.logprobs:
-            raise ValueError("top_logprobs: got a number without logprobs=true; need both")
+    def _has_logprobs(self) -> Self:
+        check_top_logprobs(self.top_logprobs, wanted=bool(self.logprobs), field="logprobs=true")
         return self
 
     @property
@@ -155,27 +163,22 @@ class ChatRequest(SamplingFields):
         return ordered([each.message(place) for place, each in enumerate(self.messages)], "messages[{}]".format)
 
     @property
-    def offered(self) -> tuple[Tool, ...]:
-        """The tools of the prompt; none with tool_choice="none"."""
-        return () if self.tool_choice == "none" else tuple(each.tool for each in self.tools or ())
-
-    @property
-    def restriction(self) -> Restriction:
-        """What the answer must be: a forced call, or the format; () for anything.
+    def tool_settings(self) -> ToolSettings:
+        """The tools of the prompt, and what the answer must be.
 
         Raises:
             ApiError: 400 for a tool that the request does not have, or a format without its schema.
         """
-        called = called_tools(self.tool_choice, self.offered)
         wanted = self.response_format
-        return called or (json_texts(wanted.type, wanted.json_schema, "response_format") if wanted else ())
+        answer = json_texts(wanted.type, wanted.json_schema, "response_format") if wanted else ()
+        return tool_settings(self.tool_choice, self.tools, answer)
 
 
-def read_chat(raw: bytes) -> tuple[ChatRequest, tuple[Message, ...], tuple[Tool, ...]]:
+def read_chat(raw: bytes) -> tuple[ChatRequest, tuple[Message, ...], ToolSettings]:
     """The body of a chat, its messages and its tools.
 
     Raises:
         ApiError: 400 with the first wrong field.
     """
     body = parse(ChatRequest, raw)
-    return body, body.conversation, body.offered
+    return body, body.conversation, body.tool_settings

@@ -6,9 +6,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bough.serve.core import Core, choice_rows
-from bough.serve.dialects.chunks import head, streamed, usage
+from bough.serve.dialects.chunks import head, shown_usage, streamed
 from bough.serve.dialects.completions.answer import text_choice
 from bough.serve.dialects.completions.request import CompletionRequest
+from bough.serve.dialects.usage import usage_of
 from bough.serve.request import parse
 from bough.serve.session import Prompt
 
@@ -50,7 +51,7 @@ class Completions:
             token_ids=bool(body.return_token_ids),
             names=bool(body.return_tokens_as_token_ids),
         )
-        counts, first = usage(choices, len(texts)), head("text_completion", model)
+        counts, first = shown_usage(usage_of(choices, len(texts))), head("text_completion", model)
         if not body.stream:
             return JSONResponse(first | {"choices": rows, "usage": counts})
         return streamed(first, rows, counts, body, {})

@@ -1,10 +1,11 @@
 """The body of a request for a completion."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import Field, model_validator
 
 from bough.serve.dialects.sampling_fields import MOST_CHOICES, SamplingFields
+from bough.serve.request import only
 
 MOST_STOP_TOKENS = 256
 
@@ -22,8 +23,8 @@ class CompletionRequest(SamplingFields):
         | Annotated[list[Annotated[list[Token], Field(fail_fast=True)]], Field(max_length=MOST_CHOICES, fail_fast=True)]
     )
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    echo: Literal[False] | None = None
-    best_of: Literal[1] | None = None
+    echo: Annotated[bool, only(False)] | None = None
+    best_of: Annotated[float, only(1)] | None = None
     suffix: None = None
     stop_token_ids: Annotated[list[Token], Field(max_length=MOST_STOP_TOKENS, fail_fast=True)] | None = None
     return_tokens_as_token_ids: bool | None = None

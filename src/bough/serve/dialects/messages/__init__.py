@@ -12,7 +12,8 @@ from bough.serve.dialects.messages.blocks import read_conversation
 from bough.serve.dialects.messages.events import message_events
 from bough.serve.dialects.messages.request import CountRequest, MessagesRequest
 from bough.serve.request import parse, sampling_of
-from bough.tree import Message, Tool
+from bough.serve.restriction import ToolSettings
+from bough.tree import Message
 
 Body = TypeVar("Body", bound=CountRequest)
 
@@ -26,18 +27,18 @@ class Messages:
     async def create(self, request: Request) -> Response:
         """The next message of a conversation."""
         session = self._core.session(request)
-        body, messages, tools = await self._core.bodies.read(request, partial(_read, MessagesRequest))
+        body, messages, settings = await self._core.bodies.read(request, partial(_read, MessagesRequest))
         model = session.model(body.model)
         sampling = sampling_of(
             session.sampling, temperature=body.temperature, top_p=body.top_p, max_tokens=body.max_tokens
         )
         turn = ChatTurn(
             messages=messages,
-            tools=tools,
+            tools=settings.offered,
             sampling=sampling,
-            stops=tuple(filter(None, body.stop_sequences or ())),
+            stops=tuple(body.stop_sequences or ()),
             parallel_calls=body.parallel_calls,
-            restriction=body.restriction,
+            restriction=settings.restriction,
         )
         (choice,) = await self._core.answer(request, session, turn)
         message = message_of(model, choice)
@@ -48,12 +49,12 @@ class Messages:
     async def count(self, request: Request) -> Response:
         """The number of tokens of a prompt."""
         session = self._core.session(request)
-        body, messages, tools = await self._core.bodies.read(request, partial(_read, CountRequest))
+        body, messages, settings = await self._core.bodies.read(request, partial(_read, CountRequest))
         session.model(body.model)
-        return JSONResponse({"input_tokens": len(await self._core.prompt(session, messages, tools))})
+        return JSONResponse({"input_tokens": len(await self._core.prompt(session, messages, settings.offered))})
 
 
-def _read(kind: type[Body], raw: bytes) -> tuple[Body, tuple[Message, ...], tuple[Tool, ...]]:
+def _read(kind: type[Body], raw: bytes) -> tuple[Body, tuple[Message, ...], ToolSettings]:
     """The body of a request, its messages and its tools."""
     body = parse(kind, raw)
-    return body, read_conversation(body), body.offered
+    return body, read_conversation(body), body.tool_settings

@@ -6,10 +6,12 @@ from uuid import uuid4
 
 from bough.engine import FinishReason
 from bough.serve.choice import Choice
+from bough.serve.dialects.usage import usage_of
 
 
 def message_of(model: str, choice: Choice) -> dict[str, Any]:
     """The message of an answer; of a denied one the client gets the reason alone."""
+    usage = usage_of([choice])
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
@@ -19,8 +21,8 @@ def message_of(model: str, choice: Choice) -> dict[str, Any]:
         "stop_reason": _stop_reason(choice),
         "stop_sequence": choice.stop or None,
         "usage": {
-            "input_tokens": len(choice.prompt_tokens),
-            "output_tokens": len(choice.completion.tokens),
+            "input_tokens": usage.read,
+            "output_tokens": usage.sampled,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": 0,
         },

@@ -9,10 +9,10 @@ from bough.serve.dialects.messages.request import (
     InputMessage,
     ResultBlock,
     TextBlock,
-    Texts,
     ThinkingBlock,
 )
 from bough.serve.dialects.ordered import ordered
+from bough.serve.dialects.parts import joined
 from bough.serve.errors import ApiError
 from bough.serve.thinking import ThinkingMessage
 from bough.tree import Message, Role, ToolCall
@@ -33,7 +33,7 @@ def read_conversation(body: CountRequest) -> tuple[Message, ...]:
             param="messages",
         )
     system = body.system or ""
-    found = [("system", Message(role="system", content=_text(system)))] if system else []
+    found = [("system", Message(role="system", content=joined(system)))] if system else []
     for number, message in enumerate(body.messages):
         place = f"messages.{number}"
         found += [(place, each) for each in _read(place, message)]
@@ -54,7 +54,7 @@ def _read(place: str, message: InputMessage) -> Iterator[Message]:
             elif isinstance(block, ResultBlock) and message.role == "user":
                 yield from _said(message.role, texts)
                 texts = []
-                yield Message(role="tool", content=_text(block.content or ""), call_id=block.tool_use_id)
+                yield Message(role="tool", content=joined(block.content or ""), call_id=block.tool_use_id)
             else:
                 raise _misplaced(place, number, block, message.role)
         yield from _said(message.role, texts)
@@ -84,8 +84,3 @@ def _said(role: Role, texts: list[str]) -> list[Message]:
 def _misplaced(place: str, number: int, block: Block, role: str) -> ApiError:
     field = f"{place}.content.{number}"
     return ApiError(400, f"{field}: got a block {block.type} in a message of the {role}; leave it out", param=field)
-
-
-def _text(content: str | Texts) -> str:
-    """The text of a content; blocks are lines, as in chats."""
-    return content if isinstance(content, str) else "\n".join(block.text for block in content)

@@ -1,39 +1,50 @@
 """The bodies of requests for a message, as messages and tools."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import Field, Tag, field_validator
 
 from bough.serve.request import (
+    BY_TYPE,
     MOST_CALLS,
     MOST_MESSAGES,
     MOST_PARTS,
-    MOST_STOPS,
     MOST_TOOLS,
+    Fields,
     RequestBody,
     Schema,
+    Stops,
     ToolName,
+    only,
+    tag_of,
 )
-from bough.serve.restriction import NamedTool, Restriction, called_tools
+from bough.serve.restriction import NamedTool, ToolSettings, tool_settings
+from bough.serve.restriction import ToolChoice as OpenAiChoice
 from bough.tree import Tool
 
 
-class TextBlock(BaseModel):
+class TextBlock(Fields):
     """A text."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"cache_control", "citations"})
 
     type: Literal["text"]
     text: str
 
 
-class ThinkingBlock(BaseModel):
+class ThinkingBlock(Fields):
     """The thinking of an earlier answer; its signature is not checked."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"signature"})
 
     type: Literal["thinking"]
     thinking: str
 
 
-class CallBlock(BaseModel):
+class CallBlock(Fields):
     """A call of an earlier answer."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"cache_control", "caller"})
 
     type: Literal["tool_use"]
     id: str = Field(min_length=1)
@@ -44,20 +55,28 @@ class CallBlock(BaseModel):
 Texts: TypeAlias = Annotated[list[TextBlock], Field(max_length=MOST_PARTS, fail_fast=True)]
 
 
-class ResultBlock(BaseModel):
+class ResultBlock(Fields):
     """The result of a call; `is_error` has no effect, since no chat template shows it."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"cache_control", "is_error"})
 
     type: Literal["tool_result"]
     tool_use_id: str = Field(min_length=1)
     content: str | Texts | None = None
 
 
-Block: TypeAlias = Annotated[TextBlock | ThinkingBlock | CallBlock | ResultBlock, Field(discriminator="type")]
+Block: TypeAlias = Annotated[
+    Annotated[TextBlock, Tag(tag_of("text"))]
+    | Annotated[ThinkingBlock, Tag(tag_of("thinking"))]
+    | Annotated[CallBlock, Tag(tag_of("tool_use"))]
+    | Annotated[ResultBlock, Tag(tag_of("tool_result"))],
+    BY_TYPE,
+]
 
 Blocks: TypeAlias = Annotated[list[Block], Field(max_length=MOST_PARTS, fail_fast=True)]
 
 
-class InputMessage(BaseModel):
+class InputMessage(Fields):
     """A message of a conversation."""
 
     role: Literal["user", "assistant", "system"]
@@ -72,13 +91,16 @@ class InputMessage(BaseModel):
         return given
 
 
-class CustomTool(BaseModel):
+class CustomTool(Fields):
     """A tool of the client."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"cache_control", "eager_input_streaming", "strict"})
 
     type: Literal["custom"] | None = None
     name: ToolName
     description: str | None = None
     input_schema: Schema
+    defer_loading: Annotated[bool, only(False)] | None = None
 
     @property
     def tool(self) -> Tool:
@@ -86,16 +108,25 @@ class CustomTool(BaseModel):
         return Tool(name=self.name, description=self.description or "", schema=self.input_schema)
 
 
-class ToolChoice(BaseModel):
+class ToolChoice(Fields):
     """Whether the policy may, must or must not call tools."""
 
     type: Literal["auto", "none", "any", "tool"]
     name: str | None = None
     disable_parallel_tool_use: bool | None = None
 
+    @property
+    def choice(self) -> OpenAiChoice:
+        """The choice in OpenAI's form."""
+        if self.type == "tool":
+            return NamedTool(name=self.name or "")
+        return "required" if self.type == "any" else self.type
 
-class OutputSettings(BaseModel):
+
+class OutputSettings(Fields):
     """Settings of the answer; only plain text is supported."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"effort"})
 
     format: None = None
 
@@ -119,22 +150,13 @@ class CountRequest(RequestBody):
     workspace_id: object = None
 
     @property
-    def offered(self) -> tuple[Tool, ...]:
-        """The tools of the prompt; none where the choice is none."""
-        hidden = self.tool_choice is not None and self.tool_choice.type == "none"
-        return () if hidden else tuple(each.tool for each in self.tools or ())
-
-    @property
-    def restriction(self) -> Restriction:
-        """The tools one of which must be called; () for anything.
+    def tool_settings(self) -> ToolSettings:
+        """The tools of the prompt, and those of which one must be called.
 
         Raises:
             ApiError: 400 for a tool that the request does not have.
         """
-        if self.tool_choice is None or self.tool_choice.type in ("auto", "none"):
-            return ()
-        named = self.tool_choice.type == "tool"
-        return called_tools(NamedTool(name=self.tool_choice.name or "") if named else "required", self.offered)
+        return tool_settings(self.tool_choice and self.tool_choice.choice, self.tools)
 
     @property
     def parallel_calls(self) -> bool:
@@ -148,7 +170,7 @@ class MessagesRequest(CountRequest):
     max_tokens: int = Field(ge=1, lt=2**31)
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Literal[-1, 0] | None = None
-    stop_sequences: Annotated[list[str], Field(max_length=MOST_STOPS, fail_fast=True)] | None = None
+    top_k: Annotated[float, only(-1, 0)] | None = None
+    stop_sequences: Stops | None = None
     stream: bool | None = None
     speed: Literal["standard"] | None = None

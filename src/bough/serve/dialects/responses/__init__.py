@@ -17,6 +17,7 @@ from bough.serve.dialects.responses.request import ResponsesRequest
 from bough.serve.dialects.responses.stored import StoredResponses
 from bough.serve.errors import ApiError
 from bough.serve.request import parse, sampling_of
+from bough.serve.restriction import ToolSettings
 from bough.serve.session import Session
 from bough.tree import Message
 
@@ -31,7 +32,7 @@ class Responses:
     async def create(self, request: Request) -> Response:
         """The next response of a conversation."""
         session = self._core.session(request)
-        body, messages, places = await self._core.bodies.read(request, _read)
+        (body, settings), (messages, places) = await self._core.bodies.read(request, _read)
         model, stored = session.model(body.model), self._of(session)
         conversation = _after(stored, body.previous_response_id, messages, places)
         system = (Message(role="system", content=body.instructions),) if body.instructions else ()
@@ -44,11 +45,11 @@ class Responses:
         )
         turn = ChatTurn(
             messages=(*system, *conversation),
-            tools=body.offered,
+            tools=settings.offered,
             sampling=sampling,
             logprobs=body.logprobs,
             parallel_calls=body.parallel_tool_calls is not False,
-            restriction=body.restriction,
+            restriction=settings.restriction,
         )
         (choice,) = await self._core.answer(request, session, turn)
         name, texts = new_id("resp"), TokenTexts(session.conversations.renderer)
@@ -63,10 +64,10 @@ class Responses:
         return self._stored.setdefault(session.conversations, StoredResponses())
 
 
-def _read(raw: bytes) -> tuple[ResponsesRequest, list[Message], list[int]]:
-    """The body of a request, its messages, and their items."""
+def _read(raw: bytes) -> tuple[tuple[ResponsesRequest, ToolSettings], tuple[list[Message], list[int]]]:
+    """The body of a request and its tools; its messages, and their items."""
     body = parse(ResponsesRequest, raw)
-    return body, *read_items(body.input)
+    return (body, body.tool_settings), read_items(body.input)
 
 
 def _after(

@@ -9,6 +9,7 @@ from uuid import uuid4
 from bough.engine import FinishReason
 from bough.serve.choice import Choice, TokenTexts, token_logprobs
 from bough.serve.dialects.responses.request import ResponsesRequest
+from bough.serve.dialects.usage import usage_of
 from bough.serve.restriction import NamedTool
 from bough.serve.thinking import thinking_tokens
 
@@ -107,11 +108,11 @@ def _items(choice: Choice, status: str, logprobs: list[dict[str, Any]]) -> list[
 
 
 def _usage(texts: TokenTexts, choice: Choice) -> Mapping[str, object]:
-    read, sampled = len(choice.prompt_tokens), len(choice.completion.tokens)
+    usage = usage_of([choice])
     return {
-        "input_tokens": read,
+        "input_tokens": usage.read,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": sampled,
+        "output_tokens": usage.sampled,
         "output_tokens_details": {"reasoning_tokens": thinking_tokens(texts.renderer, choice.completion.tokens)},
-        "total_tokens": read + sampled,
+        "total_tokens": usage.total,
     }

@@ -3,15 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bough.serve.dialects.responses.request import (
-    CallItem,
-    Item,
-    MessageItem,
-    OutputItem,
-    Parts,
-    ReasoningItem,
-    TextPart,
-)
+from bough.serve.dialects.parts import joined
+from bough.serve.dialects.responses.request import CallItem, Item, MessageItem, OutputItem, ReasoningItem
 from bough.serve.errors import ApiError
 from bough.serve.request import MOST_CALLS, read_arguments
 from bough.serve.thinking import ThinkingMessage
@@ -65,12 +58,12 @@ def read_items(items: str | Sequence[Item]) -> tuple[list[Message], list[int]]:
             answer = _Answer()
         match item:
             case OutputItem():
-                add(Message(role="tool", content=_text(item.output), call_id=item.call_id), place)
+                add(Message(role="tool", content=joined(item.output), call_id=item.call_id), place)
                 continue
             case MessageItem(role="assistant"):
-                answer.content = _text(item.content)
+                answer.content = joined(item.content)
             case MessageItem():
-                add(Message(role="user" if item.role == "user" else "system", content=_text(item.content)), place)
+                add(Message(role="user" if item.role == "user" else "system", content=joined(item.content)), place)
                 continue
             case ReasoningItem():
                 answer.thinking += [part.text for part in item.content or ()]
@@ -98,10 +91,3 @@ def _ends(answer: _Answer, item: Item) -> bool:
             return answer.content is not None or bool(answer.calls)
         case _:
             return True
-
-
-def _text(content: str | Parts) -> str:
-    """The text of a content; parts are lines, as in chats."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text if isinstance(part, TextPart) else part.refusal for part in content)

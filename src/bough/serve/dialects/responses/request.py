@@ -1,55 +1,45 @@
 """The body of a request for a response."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
+from bough.serve.dialects.parts import Content
 from bough.serve.request import (
+    BY_TYPE,
     MOST_MESSAGES,
     MOST_NAME,
     MOST_PARTS,
     MOST_TOOLS,
+    Fields,
     Metadata,
     RequestBody,
     Schema,
     ToolName,
+    check_top_logprobs,
     no_arguments,
+    only,
+    tag_of,
 )
-from bough.serve.restriction import JsonSchema, Restriction, ToolChoice, called_tools, json_texts
+from bough.serve.restriction import JsonSchema, ToolChoice, ToolSettings, json_texts, tool_settings
 from bough.tree import Tool
 
 LOGPROBS = "message.output_text.logprobs"
 
 
-class TextPart(BaseModel):
-    """A part of a message's or a result's content."""
-
-    type: Literal["input_text", "output_text", "text"]
-    text: str
-
-
-class RefusalPart(BaseModel):
-    """A part of a message in which an answer was withheld."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
-Parts: TypeAlias = Annotated[
-    list[Annotated[TextPart | RefusalPart, Field(discriminator="type")]],
-    Field(max_length=MOST_PARTS, fail_fast=True),
-]
-
-
-class MessageItem(BaseModel):
+class MessageItem(Fields):
     """A message, of the client or of an earlier response."""
 
+    ignored: ClassVar[frozenset[str]] = frozenset({"type", "id", "status", "phase"})
+
     role: Literal["user", "assistant", "system", "developer"]
-    content: str | Parts
+    content: Content
 
 
-class CallItem(BaseModel):
+class CallItem(Fields):
     """A call of an earlier response; the arguments are JSON."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"id", "status", "parsed_arguments"})
 
     type: Literal["function_call"]
     call_id: str = Field(min_length=1)
@@ -57,15 +47,17 @@ class CallItem(BaseModel):
     arguments: str
 
 
-class OutputItem(BaseModel):
+class OutputItem(Fields):
     """The result of a call."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"id", "status", "name"})
 
     type: Literal["function_call_output"]
     call_id: str = Field(min_length=1)
-    output: str | Parts
+    output: Content
 
 
-class ReasoningPart(BaseModel):
+class ReasoningPart(Fields):
     """A part of the thinking, or of its summary."""
 
     type: Literal["reasoning_text", "summary_text"]
@@ -75,34 +67,34 @@ class ReasoningPart(BaseModel):
 ReasoningParts: TypeAlias = Annotated[list[ReasoningPart], Field(max_length=MOST_PARTS, fail_fast=True)]
 
 
-class ReasoningItem(BaseModel):
+class ReasoningItem(Fields):
     """The thinking of an earlier response; without its content, which a client may leave out, it is empty."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"id", "summary", "status", "encrypted_content"})
 
     type: Literal["reasoning"]
     content: ReasoningParts | None = None
 
 
-def _kind(item: Any) -> Any:
-    """The type of an item; messages may have none."""
-    return item.get("type", "message") if isinstance(item, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-
-
 Item: TypeAlias = Annotated[
-    Annotated[MessageItem, Tag("message")]
-    | Annotated[CallItem, Tag("function_call")]
-    | Annotated[OutputItem, Tag("function_call_output")]
-    | Annotated[ReasoningItem, Tag("reasoning")],
-    Discriminator(_kind),
+    Annotated[MessageItem, Tag(tag_of("message"))]
+    | Annotated[CallItem, Tag(tag_of("function_call"))]
+    | Annotated[OutputItem, Tag(tag_of("function_call_output"))]
+    | Annotated[ReasoningItem, Tag(tag_of("reasoning"))],
+    BY_TYPE,
 ]
 
 
-class FunctionTool(BaseModel):
+class FunctionTool(Fields):
     """A tool."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"strict"})
 
     type: Literal["function"]
     name: ToolName
     description: str | None = None
     parameters: Schema | None = None
+    defer_loading: Annotated[bool, only(False)] | None = None
 
     @property
     def tool(self) -> Tool:
@@ -117,14 +109,16 @@ class TextFormat(JsonSchema):
     type: Literal["text", "json_object", "json_schema"]
 
 
-class TextSettings(BaseModel):
+class TextSettings(Fields):
     """Settings of the text."""
+
+    ignored: ClassVar[frozenset[str]] = frozenset({"verbosity"})
 
     format: TextFormat | None = None
 
 
 class ResponsesRequest(RequestBody):
-    """The body of `POST /v1/responses`. The last nine fields are accepted and have no effect."""
+    """The body of `POST /v1/responses`. The last ten fields are accepted and have no effect."""
 
     input: str | Annotated[list[Item], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)]
     instructions: str | None = None
@@ -145,7 +139,7 @@ class ResponsesRequest(RequestBody):
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     text: TextSettings | None = None
     truncation: Literal["disabled"] | None = None
-    background: Literal[False] | None = None
+    background: Annotated[bool, only(False)] | None = None
     store: bool | None = None
     stream: bool | None = None
     metadata: Metadata | None = None
@@ -158,11 +152,11 @@ class ResponsesRequest(RequestBody):
     safety_identifier: object = None
     service_tier: object = None
     user: object = None
+    moderation: object = None
 
     @model_validator(mode="after")
-    def _has_logprobs(self) -> "ResponsesRequest":
-        if self.top_logprobs and not self.logprobs:
-            raise ValueError(f"top_logprobs: got a number without include=[{LOGPROBS!r}]; need both")
+    def _has_logprobs(self) -> Self:
+        check_top_logprobs(self.top_logprobs, wanted=self.logprobs, field=f"include=[{LOGPROBS!r}]")
         return self
 
     @property
@@ -171,17 +165,13 @@ class ResponsesRequest(RequestBody):
         return LOGPROBS in (self.include or ())
 
     @property
-    def offered(self) -> tuple[Tool, ...]:
-        """The tools of the prompt; none with tool_choice="none"."""
-        return () if self.tool_choice == "none" else tuple(each.tool for each in self.tools or ())
-
-    @property
-    def restriction(self) -> Restriction:
-        """What the answer must be: a forced call, or the format of the text; () for anything.
+    def tool_settings(self) -> ToolSettings:
+        """The tools of the prompt, and what the answer must be.
 
         Raises:
             ApiError: 400 for a tool that the request does not have, or a format without its schema.
         """
         wanted = self.text.format if self.text else None
-        called = called_tools(self.tool_choice, self.offered)
-        return called or (json_texts(wanted.type, wanted, "text.format") if wanted else ())
+        return tool_settings(
+            self.tool_choice, self.tools, json_texts(wanted.type, wanted, "text.format") if wanted else ()
+        )
