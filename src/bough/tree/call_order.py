@@ -71,8 +71,8 @@ def _ordered(
 ) -> Sequence[Message]:
     """The results of calls in the order of the calls; `begin` is the index of the first."""
     if not any(result.call_id for result in results):
-        if not results and any(call.call_id for call in calls):
-            raise ValueError(_missing(place(begin - 1), calls[0].call_id))
+        if not results and (ids := [call.call_id for call in calls if call.call_id]):
+            raise ValueError(_missing(place(begin - 1), ids[0]))
         if calls and len(results) != len(calls):
             raise ValueError(
                 f"{place(begin - 1)}: got {len(results)} results of {len(calls)} calls; need one of each, next to it"
