@@ -22,8 +22,9 @@ def say(line: str) -> None:
 
 
 def size_text(size: float) -> str:
-    """A number of bytes in GiB, or in MiB below 1 GiB."""
-    return f"{size / GIB:,.1f} GiB" if size >= GIB else f"{size / MIB:,.1f} MiB"
+    """A number of bytes in GiB, MiB or KiB."""
+    unit, name = (GIB, "GiB") if size >= GIB else (MIB, "MiB") if size >= MIB else (1024, "KiB")
+    return f"{size / unit:,.1f} {name}"
 
 
 @contextmanager

@@ -37,20 +37,20 @@ def snapshot(repo: HubRepo, select: Select, is_whole: Callable[[Path], bool] | N
         HubError: when files are not in the cache and can't be downloaded; the message has the cause and what to do.
     """
     cached = _cached(repo)
-    listing = None if cached is None else read_listing(repo, cached.name)
-    if cached is not None and listing is None and is_whole is not None and is_whole(cached):
+    known = None if cached is None else read_listing(repo, cached.name)
+    if cached is not None and known is not None and not _missing(cached, _selected(repo, select, known)):
         return cached
-    if listing is None:
-        try:
-            commit, listing = _listed(repo, cached)
-        except HubError as error:
-            if cached is None or is_whole is not None or not error.unreachable:
-                raise
-            return _as_it_is(repo, cached, select)
-        cached = cached if cached is not None and cached.name == commit else None
+    if cached is not None and known is None and is_whole is not None and is_whole(cached):
+        return cached
+    try:
+        commit, listing = _listed(repo, [] if known is None else _selected(repo, select, known))
+    except HubError as error:
+        if cached is None or known is not None or is_whole is not None or not error.unreachable:
+            raise
+        return _as_it_is(repo, cached, select)
     names = _selected(repo, select, listing)
-    missing = _missing(cached, names)
-    return cached if cached is not None and not missing else _downloaded(repo, cached, listing, names)
+    missing = _missing(cached if cached is not None and cached.name == commit else None, names)
+    return cached if cached is not None and not missing else _downloaded(repo, listing, names, missing)
 
 
 def endpoint() -> str:
@@ -70,7 +70,7 @@ def _cached(repo: HubRepo) -> Path | None:
     """The folder of the revision in the cache, which may lack files."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    with _errors(repo, ""):
+    with _errors(repo):
         try:
             return Path(_hub().snapshot_download(**_revision(repo), local_files_only=True))
         except LocalEntryNotFoundError as error:
@@ -78,9 +78,9 @@ def _cached(repo: HubRepo) -> Path | None:
             return Path(partial) if partial else None
 
 
-def _listed(repo: HubRepo, cached: Path | None) -> tuple[str, Listing]:
-    """The commit of a revision and its files, as the hub lists them."""
-    with _errors(repo, _what_is_cached(cached, [])):
+def _listed(repo: HubRepo, names: Sequence[str]) -> tuple[str, Listing]:
+    """The commit of a revision and its files, as the hub lists them; `names` are those known to be needed."""
+    with _errors(repo, names):
         info = _hub().HfApi(endpoint=endpoint()).repo_info(**_revision(repo), files_metadata=True, timeout=TIMEOUT_S)
         commit, listing = str(info.sha), {str(each.rfilename): int(each.size or 0) for each in info.siblings or ()}
     write_listing(repo, commit, listing)
@@ -106,12 +106,9 @@ def _as_it_is(repo: HubRepo, cached: Path, select: Select) -> Path:
     return cached
 
 
-def _downloaded(repo: HubRepo, cached: Path | None, listing: Listing, names: Sequence[str]) -> Path:
-    """Download the files that are not in the cache; whole files and parts of them stay when it breaks off."""
-    missing, revision = _missing(cached, names), _revision(repo)
+def _downloaded(repo: HubRepo, listing: Listing, names: Sequence[str], missing: Sequence[str]) -> Path:
+    """Download files; those that are whole stay when it breaks off."""
     total, started = sum(listing[name] for name in missing), time.monotonic()
-    if cached is not None:
-        revision["revision"] = cached.name
     _check_disk(repo, total)
     say(
         f"{repo.name}: downloading {number_of(len(missing), 'file')}, {size_text(total)}, from {endpoint()} to "
@@ -119,8 +116,8 @@ def _downloaded(repo: HubRepo, cached: Path | None, listing: Listing, names: Seq
     )
     folder = _cache() / f"{repo.kind}s--{repo.name.replace('/', '--')}"
     patterns = [glob.escape(name) for name in names]
-    with _errors(repo, _what_is_cached(cached, names)), _without_bars(), progress(folder, repo.name, total):
-        found = Path(_hub().snapshot_download(**revision, allow_patterns=patterns, endpoint=endpoint()))
+    with _errors(repo, names), _without_bars(), progress(folder, repo.name, total):
+        found = Path(_hub().snapshot_download(**_revision(repo), allow_patterns=patterns, endpoint=endpoint()))
     if left := _missing(found, names):
         raise HubError(
             f"{repo.title}, whose download broke off before {left[0]}; need all {len(names)} files: the same command "
@@ -144,13 +141,14 @@ def _free() -> int:
     return shutil.disk_usage(next(each for each in (cache, *cache.parents) if each.exists())).free
 
 
-def _what_is_cached(cached: Path | None, names: Sequence[str]) -> str:
+def _what_is_cached(repo: HubRepo, names: Sequence[str]) -> str:
     """What the cache has of a model or data set, for messages."""
+    cached = _cached(repo)
     if cached is None:
         return f"which is not in the cache, {_cache()}"
     missing = _missing(cached, names)
-    lack = f", lacks {len(missing)} of {len(names)} files, such as {missing[0]}" if missing else ", may lack files"
-    return f"whose copy in the cache, {cached}{lack}"
+    lack = f"lacks {len(missing)} of {len(names)} files, such as {missing[0]}" if missing else "is not whole"
+    return f"whose copy in the cache, {cached}, {lack}"
 
 
 def _revision(repo: HubRepo) -> dict[str, Any]:
@@ -165,12 +163,13 @@ def _hub() -> Any:
 
 
 @contextmanager
-def _errors(repo: HubRepo, cached: str) -> Generator[None]:
-    """Raises errors of the hub's client as a `HubError`."""
+def _errors(repo: HubRepo, names: Sequence[str] | None = None) -> Generator[None]:
+    """Raises errors of the hub's client as a `HubError`; `names` are the files that are needed."""
     try:
         yield
     # The client's HTTP library has errors of its own, which depend on its version.
     except Exception as error:
+        cached = "" if names is None else _what_is_cached(repo, names)
         raise explained(error, repo, endpoint(), cached) from error
 
 
