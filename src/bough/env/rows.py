@@ -1,7 +1,6 @@
 """Tasks from rows: mappings in a list, in a file, or made by a function."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -9,8 +8,10 @@ from random import Random
 from typing import Any, TypeAlias, cast, get_args
 
 from bough.env.env import Split
-from bough.env.row_files import FORMATS, SUFFIXES, json_line, read_row_file
+from bough.env.hub_dataset import HubDataset
+from bough.env.row_files import FORMATS, json_line, read_row_file
 from bough.env.splits import instance_task, split_of
+from bough.hub import hub_repo
 from bough.tree import Message, Task
 from bough.usercode.address import address_of, find_function
 from bough.usercode.json_file import parse_object
@@ -19,13 +20,14 @@ from bough.usercode.loop import synchronous
 Row: TypeAlias = Mapping[str, Any]
 """One task as the user writes it: its "prompt" is the first message; "id" and "split" are optional."""
 
-RowSource: TypeAlias = str | Path | Iterable[Row | str] | Callable[[], Iterable[Row | str]]
-"""Rows, a file of rows, or a function that returns rows. A string among the rows is a prompt."""
+RowSource: TypeAlias = str | Path | HubDataset | Iterable[Row | str] | Callable[[], Iterable[Row | str]]
+"""Rows, a file of rows, a data set of the hub or its id, or a function that returns rows. A string among the rows is a
+prompt."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-DATASET = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-"""What the id of a data set on a hub looks like: `owner/name`."""
+RowPlace: TypeAlias = str | tuple[str, ...] | HubDataset
+"""Rows as a setting: a path, the address of a function, lines of JSON, or a data set of the hub."""
 
 PROMPT = "prompt"
 """The default column of the prompts."""
@@ -36,19 +38,17 @@ ROLES = ("system", "user", "assistant")
 """Roles of the messages of a prompt."""
 
 
-def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
-    """The source as a setting: a path, the address of a function, or lines of JSON.
+def place_of(source: RowSource, prompt: str = PROMPT) -> RowPlace:
+    """The source as a setting.
 
     Raises:
         ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
-            a table or the id of a data set.
+            a table.
     """
-    if isinstance(source, str) and DATASET.fullmatch(source) and not _may_be_file(Path(source)):
-        raise ValueError(
-            f"tasks: got {source!r}, which is no file; a data set is not read by its id. Save it to a file first, by "
-            f"datasets.load_dataset({source!r}, split='train').to_json('tasks.jsonl'); need rows, {FORMATS}, or a "
-            "function that returns rows"
-        )
+    if isinstance(source, HubDataset):
+        return source
+    if isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None:
+        return HubDataset(id=source)
     if isinstance(source, str | Path):
         return str(Path(source).expanduser().resolve())
     if callable(source):
@@ -60,11 +60,6 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
     return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
-
-
-def _may_be_file(path: Path) -> bool:
-    """Whether a path is one of a file, which may be missing, and not the id of a data set."""
-    return path.expanduser().exists() or path.parent.is_dir() or bool(path.suffix in SUFFIXES or ":" in path.name)
 
 
 def prompt_messages(prompt: object) -> tuple[Message, ...]:
@@ -122,10 +117,10 @@ class RowTasks:
 
     Raises:
         ValueError: when a row has no prompt or an unknown split, or two rows have one id, or equal rows two splits.
-        OSError: when the file cannot be read.
+        OSError: when the file cannot be read, or the data set can't be had.
     """
 
-    def __init__(self, name: str, place: str | tuple[str, ...], prompt: str = PROMPT) -> None:
+    def __init__(self, name: str, place: RowPlace, prompt: str = PROMPT) -> None:
         lines = _lines(name, place, prompt)
         self.name = name
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
@@ -168,8 +163,10 @@ class RowTasks:
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
 
-def _lines(name: str, place: str | tuple[str, ...], prompt: str) -> Sequence[tuple[str, str]]:
+def _lines(name: str, place: RowPlace, prompt: str) -> Sequence[tuple[str, str]]:
     """The rows as lines of JSON, each after its place."""
+    if isinstance(place, HubDataset):
+        return [*place.rows()]
     if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
         return [*read_row_file(Path(place))]
     if isinstance(place, tuple):

@@ -61,10 +61,14 @@ def hub_repo(text: str, kind: Kind, field: str) -> HubRepo | None:
     A path is what exists, what has another form than `owner/name`, the name of a file by its suffix, and, without a
     revision, a name in a folder that exists, such as "runs/first".
     """
+    is_path = os.path.exists(text) or ("@" not in text and may_be_path(text))
+    return None if is_path else repo_of(text, kind, field)
+
+
+def repo_of(text: str, kind: Kind, field: str) -> HubRepo | None:
+    """The repository with an id, whatever paths there are; None where the text is no id by its form."""
     name, at, revision = text.partition("@")
-    if not NAME.fullmatch(name) or name.endswith(FILES) or (at and not revision) or os.path.exists(text):
-        return None
-    if not at and may_be_path(text):
+    if not NAME.fullmatch(name) or name.endswith(FILES) or (at and not revision):
         return None
     return HubRepo(kind=kind, name=name, revision=revision or MAIN, field=field)
 

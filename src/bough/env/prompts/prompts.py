@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.prompts.reward_function import RewardFunction, Score, reward_function
-from bough.env.rows import PROMPT, RowSource, RowTasks, place_of, prompt_of
+from bough.env.rows import PROMPT, RowPlace, RowSource, RowTasks, place_of, prompt_of
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, WHOLE_TEXT, Need
 from bough.piece import NotEmpty, piece
@@ -37,7 +37,8 @@ class PromptsEnv:
     `Step.info` has the reward of each function before its weight, and the numbers that it logged.
 
     Attributes:
-        rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, or JSON lines.
+        rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, JSON lines, or a data
+            set of the hub.
         rewards: Addresses of the reward functions.
         weights: By function, the factor on its reward; () for 1 each.
         success: The address of the function, one of `rewards`, that decides success; "" for the only one.
@@ -53,7 +54,7 @@ class PromptsEnv:
 
     needs: ClassVar[frozenset[Need]] = frozenset({WHOLE_TEXT})
 
-    rows: str | tuple[str, ...]
+    rows: RowPlace
     rewards: Annotated[tuple[str, ...], NotEmpty("at least one function, each once", different=True)]
     weights: tuple[float, ...] = ()
     success: str = ""
@@ -209,7 +210,8 @@ def prompts_env(
         >>> env = prompts_env(tasks=[{"prompt": "2 + 3?", "answer": "5"}], reward=correct)  # doctest: +SKIP
 
     Args:
-        tasks: Rows, a path to JSON lines, CSV or Parquet, or a function that returns rows.
+        tasks: Rows, a path to JSON lines, CSV or Parquet, a function that returns rows, a `HubDataset`, or the id of
+            one, "owner/name" or "owner/name@REVISION".
         reward: One function or several.
         weights: The factors on their rewards; () for 1 each.
         success: With several functions the one that decides success.

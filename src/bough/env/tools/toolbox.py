@@ -9,7 +9,7 @@ from typing import Any
 
 from bough.env.check_call import check_call, check_tools
 from bough.env.reward_number import reward_number
-from bough.env.rows import Row, RowTasks
+from bough.env.rows import Row, RowPlace, RowTasks
 from bough.env.tools.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.mcp_session import McpSession, McpSessions
@@ -78,7 +78,7 @@ class Toolbox:
         name: str,
         tools: Sequence[str],
         servers: Sequence[McpServer],
-        rows: str | tuple[str, ...],
+        rows: RowPlace,
         reward: str,
         state: str,
         oracle: str,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
-from bough.env.rows import RowSource, place_of, prompt_of
+from bough.env.rows import RowPlace, RowSource, place_of, prompt_of
 from bough.env.state_value import value_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
@@ -52,7 +52,8 @@ class ToolsEnv:
     Attributes:
         tools: Addresses of functions, `path/to/file.py:name` or `module:name`.
         servers: MCP servers, whose tools are added.
-        rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, or JSON lines.
+        rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, JSON lines, or a data
+            set of the hub.
         reward: Address of the reward function.
         state: Address of the state factory; "" for functions without a state.
         oracle: Address of the oracle; "" without one.
@@ -75,7 +76,7 @@ class ToolsEnv:
 
     tools: tuple[str, ...] = ()
     servers: tuple[McpServer, ...] = ()
-    rows: str | tuple[str, ...]
+    rows: RowPlace
     reward: str
     state: str = ""
     oracle: str = ""
