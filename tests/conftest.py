@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
+from tests.hub_server import Hub, running_hub
 from tests.shapes import calls, check_shapes
 from tests.talk import Bough
 
@@ -88,6 +89,13 @@ def bough() -> Iterator[Bough]:
     process = Bough()
     yield process
     process.close()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A hub on this machine, whose cache is empty; its address is in the environment."""
+    with running_hub(monkeypatch, tmp_path / "cache") as running:
+        yield running
 
 
 @pytest.fixture

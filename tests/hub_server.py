@@ -41,6 +41,7 @@ class Hub:
         status: The status of every answer; None for the right one.
         cuts: By file, how many answers end after half of it.
         asked: The requests so far, "GET /...".
+        sent: The names of the files that were sent so far, with the bytes of each answer.
     """
 
     url: str = ""
@@ -49,6 +50,7 @@ class Hub:
     status: int | None = None
     cuts: dict[str, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    sent: list[tuple[str, int]] = field(default_factory=list)
 
     def add(self, name: str, files: Mapping[str, bytes], kind: str = "models") -> str:
         """Add a commit to a repository, which is then its branch main; returns the commit."""
@@ -58,7 +60,8 @@ class Hub:
 
     def downloads(self) -> list[str]:
         """The names of the files that were downloaded so far, in part or whole."""
-        return [path.partition("/resolve/")[2].partition("/")[2] for path in self.asked if path.startswith("GET /")][:]
+        paths = [path for path in self.asked if path.startswith("GET /") and "/resolve/" in path]
+        return sorted(path.partition("/resolve/")[2].partition("/")[2] for path in paths)
 
     def find(self, place: str, revision: str) -> tuple[str, dict[str, bytes]] | None:
         """The commit of a revision, and its files."""
@@ -120,6 +123,8 @@ class _Answer(BaseHTTPRequestHandler):
         if self.command == "GET" and self.hub.cuts.get(name, 0):
             self.hub.cuts[name] -= 1
             cut = max(1, (len(content) - begin) // 2)
+        if self.command == "GET":
+            self.hub.sent.append((name, len(content[begin:][:cut])))
         self._send(206 if begin else 200, headers, content[begin:], cut)
 
     def _send(
@@ -145,7 +150,9 @@ def running_hub(patch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     patch.setenv("HF_ENDPOINT", hub.url)
     patch.setenv("XDG_CACHE_HOME", str(cache / "bough"))
     patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache / "hub"))
-    # The client waits before it goes on with a broken download.
+    # The client keeps what it received in parts of this size.
+    patch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1024)
+    # It waits before it goes on with a broken download.
     patch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
     try:
         yield hub
