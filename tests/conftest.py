@@ -31,6 +31,9 @@ def _stating() -> Iterator[str]:
 # Before anything imports bough: only modules that are imported under the hook are checked.
 check_shapes(list(_stating()))
 
+# No test asks a hub of others; those with the fixture `hub` ask their own. The hub's client reads it at its import.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
 # How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
 # The same examples everywhere, unless more are asked for.
 settings.register_profile("bough", deadline=None, derandomize="BOUGH_FUZZ" not in os.environ)

@@ -149,6 +149,7 @@ def running_hub(patch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     hub.url = f"http://127.0.0.1:{server.server_port}"
     patch.setenv("HF_ENDPOINT", hub.url)
     patch.setenv("XDG_CACHE_HOME", str(cache / "bough"))
+    patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache / "hub"))
     # The client keeps what it received in parts of this size.
     patch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1024)

@@ -26,8 +26,8 @@ prompt."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-RowPlace: TypeAlias = str | tuple[str, ...] | HubDataset
-"""Rows as a setting: a path, the address of a function, lines of JSON, or a data set of the hub."""
+Lines: TypeAlias = str | tuple[str, ...]
+"""Rows as a setting: a path, the address of a function, or lines of JSON."""
 
 PROMPT = "prompt"
 """The default column of the prompts."""
@@ -38,17 +38,38 @@ ROLES = ("system", "user", "assistant")
 """Roles of the messages of a prompt."""
 
 
-def place_of(source: RowSource, prompt: str = PROMPT) -> RowPlace:
+def settings_of(source: RowSource, prompt: str = PROMPT) -> tuple[Lines, HubDataset | None]:
+    """The source as the settings `rows` and `dataset` of an environment.
+
+    Raises:
+        ValueError: see `place_of`.
+    """
+    dataset = _dataset_of(source)
+    return (place_of(source, prompt), None) if dataset is None else ((), dataset)
+
+
+def check_settings(name: str, rows: Lines, dataset: HubDataset | None) -> None:
+    """Check that an environment has one source of rows.
+
+    Raises:
+        ValueError: when it has none, or two.
+    """
+    if (dataset is None) == (rows == ()):
+        raise ValueError(f"{name}: got {'no' if dataset is None else 'both'} rows and dataset; need one of the two")
+
+
+def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
     """The source as a setting.
 
     Raises:
         ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
-            a table.
+            a table or a data set of the hub.
     """
-    if isinstance(source, HubDataset):
-        return source
-    if isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None:
-        return HubDataset(id=source)
+    if (dataset := _dataset_of(source)) is not None:
+        raise ValueError(
+            f"rows: got {dataset.id!r}, taken for the hub id of a data set; need a function that returns "
+            f"HubDataset(id={dataset.id!r}).rows(), or a path"
+        )
     if isinstance(source, str | Path):
         return str(Path(source).expanduser().resolve())
     if callable(source):
@@ -60,6 +81,14 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> RowPlace:
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
     return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+
+
+def _dataset_of(source: RowSource) -> HubDataset | None:
+    """The data set of the hub that a source is; None for another one."""
+    if isinstance(source, HubDataset):
+        return source
+    is_id = isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None
+    return HubDataset(id=source) if is_id else None
 
 
 def prompt_messages(prompt: object) -> tuple[Message, ...]:
@@ -112,7 +141,7 @@ class RowTasks:
 
     Args:
         name: Name of the environment, for the ids of tasks.
-        place: As returned by `place_of`.
+        place: As returned by `place_of`, or a data set.
         prompt: The column of the prompts.
 
     Raises:
@@ -120,7 +149,7 @@ class RowTasks:
         OSError: when the file cannot be read, or the data set can't be had.
     """
 
-    def __init__(self, name: str, place: RowPlace, prompt: str = PROMPT) -> None:
+    def __init__(self, name: str, place: Lines | HubDataset, prompt: str = PROMPT) -> None:
         lines = _lines(name, place, prompt)
         self.name = name
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
@@ -163,10 +192,10 @@ class RowTasks:
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
 
-def _lines(name: str, place: RowPlace, prompt: str) -> Sequence[tuple[str, str]]:
+def _lines(name: str, place: Lines | HubDataset, prompt: str) -> Sequence[tuple[str, str]]:
     """The rows as lines of JSON, each after its place."""
     if isinstance(place, HubDataset):
-        return [*place.rows()]
+        return [*place.lines()]
     if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
         return [*read_row_file(Path(place))]
     if isinstance(place, tuple):

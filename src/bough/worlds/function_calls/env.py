@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 
 from bough.env.check_call import check_call, check_tools
 from bough.env.env import Branching, Split, State, Step
-from bough.env.rows import RowPlace, RowSource, RowTasks, place_of
+from bough.env.rows import RowSource, RowTasks, place_of
 from bough.env.state_value import value_of
 from bough.needs import CALLS, Need
 from bough.piece import piece
@@ -35,8 +35,8 @@ class FunctionCalls:
     stage, a model that judges each row, is the appraiser `TaskJudge`: `egpo(judge=ROLE)`.
 
     Attributes:
-        rows: A path to JSON lines, the address of a function that returns rows, JSON lines, or a data set of the hub.
-            `function_calls_env` makes them.
+        rows: A path to JSON lines, the address of a function that returns rows, or JSON lines. `function_calls_env`
+            makes them.
         thinking: Whether a thought is required.
         drop_invalid: Whether rows whose reference does not fit are left out; else they are an error. `invalid` has
             them.
@@ -47,7 +47,7 @@ class FunctionCalls:
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS})
 
-    rows: RowPlace
+    rows: str | tuple[str, ...]
     thinking: bool = True
     drop_invalid: bool = False
     branching = Branching.COPY
@@ -143,7 +143,7 @@ def function_calls_env(rows: RowSource, *, thinking: bool = True, drop_invalid: 
 
 
 @lru_cache(maxsize=8)
-def _rows(place: RowPlace) -> RowTasks:
+def _rows(place: str | tuple[str, ...]) -> RowTasks:
     return RowTasks("FunctionCalls", place)
 
 
