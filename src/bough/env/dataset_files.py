@@ -35,7 +35,7 @@ def split_files(names: Iterable[str], card: Mapping[str, Any], config: str) -> S
 
     Raises:
         ValueError: when there are no files of rows or no such configuration, or several and none is chosen. The message
-            has those that there are.
+            has the ones that exist.
     """
     every = sorted(name for name in names if not any(part[0] in "._" for part in name.split("/") if part))
     files = [name for name in every if name.lower().endswith(SUFFIXES) and name != "dataset_infos.json"]

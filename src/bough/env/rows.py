@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, TypedDict, cast, get_args
 
 from bough.env.env import Split
 from bough.env.hub_dataset import HubDataset
@@ -38,14 +38,21 @@ ROLES = ("system", "user", "assistant")
 """Roles of the messages of a prompt."""
 
 
-def settings_of(source: RowSource, prompt: str = PROMPT) -> tuple[Lines, HubDataset | None]:
-    """The source as the settings `rows` and `dataset` of an environment.
+class RowSettings(TypedDict):
+    """The settings of an environment that hold the source of its rows: one of the two."""
+
+    rows: Lines
+    dataset: HubDataset | None
+
+
+def settings_of(source: RowSource, prompt: str = PROMPT) -> RowSettings:
+    """The source as settings of an environment.
 
     Raises:
         ValueError: see `place_of`.
     """
     dataset = _dataset_of(source)
-    return (place_of(source, prompt), None) if dataset is None else ((), dataset)
+    return RowSettings(rows=() if dataset else place_of(source, prompt), dataset=dataset)
 
 
 def check_settings(name: str, rows: Lines, dataset: HubDataset | None) -> None:

@@ -107,7 +107,7 @@ def _as_it_is(repo: HubRepo, cached: Path, select: Select) -> Path:
 
 
 def _downloaded(repo: HubRepo, listing: Listing, names: Sequence[str], missing: Sequence[str]) -> Path:
-    """Download files; those that are whole stay when it breaks off."""
+    """Download files; whole files stay when it breaks off."""
     total, started = sum(listing[name] for name in missing), time.monotonic()
     _check_disk(repo, total)
     say(

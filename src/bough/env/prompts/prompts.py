@@ -227,10 +227,8 @@ def prompts_env(
     Raises:
         ValueError: when a function has another form, or no name at the top of a module leads to it.
     """
-    rows, dataset = settings_of(tasks, prompt)
     return PromptsEnv(
-        rows=rows,
-        dataset=dataset,
+        **settings_of(tasks, prompt),
         rewards=tuple(map(address_of, [reward] if callable(reward) else reward)),
         weights=tuple(map(float, weights)),
         success="" if success is None else address_of(success),

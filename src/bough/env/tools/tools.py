@@ -308,8 +308,7 @@ def tools_env(
     Args:
         tools: Functions with type hints and docstrings. With `state` their first parameter receives the state.
         servers: MCP servers, whose tools are added.
-        tasks: Rows, a path to JSON lines, CSV or Parquet, a function that returns rows, a `HubDataset`, or the id of
-            one, "owner/name" or "owner/name@REVISION".
+        tasks: Rows, a path to JSON lines, CSV or Parquet, a function that returns rows, or a `HubDataset` or its id.
         reward: `reward(state, row)` or `reward(state, row, answer)`, of the final state and the final text. A bool is
             the success.
         state: `state(row)` makes the state of an episode, any object.
@@ -328,12 +327,10 @@ def tools_env(
     Raises:
         ValueError: when a function cannot be a tool, or no name at the top of a module leads to it.
     """
-    rows, dataset = settings_of(tasks)
     env = ToolsEnv(
         tools=tuple(map(address_of, tools)),
         servers=tuple(servers),
-        rows=rows,
-        dataset=dataset,
+        **settings_of(tasks),
         reward=address_of(reward),
         state=_address(state),
         oracle=_address(plan),
