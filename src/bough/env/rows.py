@@ -94,8 +94,9 @@ def _dataset_of(source: RowSource) -> HubDataset | None:
     """The data set of the hub that a source is; None for another one."""
     if isinstance(source, HubDataset):
         return source
-    is_id = isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None
-    return HubDataset(id=source) if is_id else None
+    if isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None:
+        return HubDataset(id=source)
+    return None
 
 
 def prompt_messages(prompt: object) -> tuple[Message, ...]:

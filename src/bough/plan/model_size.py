@@ -125,7 +125,7 @@ def read_model(path: Path) -> ModelSize:
         ConfigError: when there is no such file, or it is not the configuration of a decoder.
         HubError: when the model of a hub id can't be had.
     """
-    if model_repo(str(path)) is not None:
+    if (repo := model_repo(str(path))) is not None:
         path = config_folder(str(path))
     file = path / "config.json" if path.is_dir() else path
     try:
@@ -136,7 +136,7 @@ def read_model(path: Path) -> ModelSize:
         raise ConfigError(str(error)) from error
     if "model_type" not in config:
         raise ConfigError(f"{file}: got no model_type; need a config.json of Hugging Face; name the model's own file")
-    return model_size(config, name=file.parent.name or file.stem)
+    return model_size(config, name=repo.name if repo is not None else file.parent.name or file.stem)
 
 
 def model_size(config: Mapping[str, Any], *, name: str) -> ModelSize:
