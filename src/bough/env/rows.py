@@ -87,7 +87,8 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
-    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+    rows = enumerate(cast("Iterable[Row | str]", given), 1)
+    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in rows)
 
 
 def _dataset_of(source: RowSource) -> HubDataset | None:
