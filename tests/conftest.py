@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
+from tests.hub_server import Hub, running_hub
 from tests.shapes import calls, check_shapes
 from tests.talk import Bough
 
@@ -29,6 +30,9 @@ def _stating() -> Iterator[str]:
 
 # Before anything imports bough: only modules that are imported under the hook are checked.
 check_shapes(list(_stating()))
+
+# No test asks a hub of others; those with the fixture `hub` ask their own. The hub's client reads it at its import.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 # How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
 # The same examples everywhere, unless more are asked for.
@@ -88,6 +92,13 @@ def bough() -> Iterator[Bough]:
     process = Bough()
     yield process
     process.close()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A hub on this machine, whose cache is empty; its address is in the environment."""
+    with running_hub(monkeypatch, tmp_path / "cache") as running:
+        yield running
 
 
 @pytest.fixture

@@ -10,8 +10,13 @@ from pathlib import Path
 
 SMALL = Path(__file__).with_name("small.py")
 PLACES = (str(SMALL.parents[1]), os.environ.get("PYTHONPATH", ""))
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, PLACES)), "OMP_NUM_THREADS": "1"}
-"""Recipes of tests import from `tests`."""
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(filter(None, PLACES)),
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+"""Recipes of tests import from `tests`; no test asks a hub of others."""
 
 ONE_STEP = ("steps=1", "warmup.epochs=1", "evaluation.tasks.count=2", "evaluation.every=100")
 """As little as a run of `SMALL` can do and still do everything."""

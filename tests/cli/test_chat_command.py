@@ -222,9 +222,17 @@ def test_ctrl_c_keeps_what_happened(trained: RunDirectory, tmp_path: Path) -> No
         (("{run}", "--system", "x"), 2, "got an environment, which has instructions of its own"),
         (("{run}", "--out", "x.json"), 2, "need a name that ends in .safetensors"),
         (("{run}/final", "--task", "1"), 2, "with --task, --split or --step; need a run"),
-        (("nowhere",), 2, "nowhere: got no folder and no file; need a run directory, a folder or GGUF file of a model"),
+        (
+            ("nowhere",),
+            2,
+            "got 'nowhere', which is no folder and no file; need a run directory, a folder or GGUF file of a model",
+        ),
         ((), 2, "got no target, or a model and a policy"),
-        (("--policy", "nowhere"), 2, "nowhere: got no folder and no file; need a run directory, a folder or GGUF"),
+        (
+            ("--policy", "nowhere"),
+            2,
+            "got 'nowhere', which is no folder and no file; need a run directory, a folder or GGUF",
+        ),
         (("--policy", "OpenAi(model=m, base_url='http://127.0.0.1:9')"), 1, "check that the server runs there"),
     ],
 )

@@ -212,10 +212,14 @@ SEEN_AT_ONCE = [
     (
         ("train", "grpo", "--policy", "./nowhere"),
         USAGE,
-        "'./nowhere': got a folder that does not exist; need a",
+        "--policy: got './nowhere', which is no folder and no file; need a preset's name",
     ),
-    (("train", "grpo", "--policy", "gpt2"), USAGE, "need a preset's name*'pretrained(path=gpt2)'"),
-    (("train", "grpo", "--policy", "done/finl"), USAGE, "got a folder that does not exist*did you mean 'done/final'?"),
+    (("train", "grpo", "--policy", "gpt2"), USAGE, "need a preset's name*a hub id (owner/name)"),
+    (
+        ("train", "grpo", "--policy", "done/finl"),
+        USAGE,
+        "in the folder 'done'*'done/finl@main'; did you mean 'done/final'?",
+    ),
     (("train", "grpo", "--policy", "smollm"), USAGE, "unknown name 'smollm'; did you mean 'smollm2'?"),
     (("train", "Qwen/Qwen3-0.6B"), USAGE, "method 'Qwen/Qwen3-0.6B': got text that is no name*by --policy"),
     (("train", "dapo(high=0.3"), USAGE, "got 'dapo(high=0.3' without ')'; close it"),
@@ -334,7 +338,7 @@ CHANGES = [
 ]
 
 OTHER_COMMANDS = [
-    (("serve", "nowhere"), USAGE, "nowhere: got no folder and no file; need a run directory"),
+    (("serve", "nowhere"), USAGE, "got 'nowhere', which is no folder and no file; need a run directory"),
     (("chat", "nowhere"), USAGE, "nowhere"),
     (("rewards", "nowhere"), FAILED, "nowhere"),
     (("report", "nowhere"), FAILED, "nowhere"),
@@ -401,7 +405,7 @@ SEEN_WHEN_BUILT = [
     (
         (RUN, "policy=Pretrained(path=org/name)"),
         USAGE,
-        "Pretrained.path: got 'org/name'*do: hf download org/name",
+        "got 'org/name', taken for the hub id of a model*OFFLINE is set*do*: hf download org/name",
     ),
     (
         (RUN, "credit=pieces.py:Fewer()"),

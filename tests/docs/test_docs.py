@@ -6,12 +6,22 @@ from pathlib import Path
 import pytest
 import torch
 from tests.docs.pages import PAGES, ROOT, run_page
+from tests.hub_server import Hub
 from tests.missing import need
+
+MODEL = "Qwen/Qwen3-0.6B"
+"""The model of the hub that pages name."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT).with_suffix("")))
-def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    need(*re.findall(r"^<!-- needs (\w+) -->$", page.read_text(encoding="utf-8"), re.MULTILINE))
+def test_a_page_does_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    need(*re.findall(r"^<!-- needs (\w+) -->$", text, re.MULTILINE))
+    if f"--policy {MODEL}" in text:
+        hub: Hub = request.getfixturevalue("hub")
+        hub.add(MODEL, {"config.json": b"{}", "model.safetensors": b""})
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
     run_page(page)

@@ -73,10 +73,20 @@ def test_a_parquet_file_without_pyarrow_names_the_extra(tmp_path: Path, monkeypa
         found(tmp_path / "sums.parquet")
 
 
-def test_the_id_of_a_data_set_is_no_file() -> None:
-    with pytest.raises(ValueError, match=r"got 'openai/gsm8k', which is no file; .*load_dataset\('openai/gsm8k'"):
-        place_of("openai/gsm8k")
-    assert place_of("gone/sums.jsonl") == str(Path("gone/sums.jsonl").resolve()), "the file of another machine"
+def test_a_list_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "sums.json"
+    file.write_text(json.dumps(ROWS, indent=1))
+    assert found(file) == found(ROWS)
+    file.write_text("[1]")
+    with pytest.raises(ValueError, match=r"sums\.json, row 1: got 1; need an object"):
+        found(file)
+    file.write_text("[{]")
+    with pytest.raises(ValueError, match=r"sums\.json: got no JSON.*; need a list of objects, or JSON lines"):
+        found(file)
+
+
+def test_the_file_of_another_machine_is_no_data_set() -> None:
+    assert place_of("gone/sums.jsonl") == str(Path("gone/sums.jsonl").resolve())
 
 
 class Table:

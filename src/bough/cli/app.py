@@ -43,7 +43,7 @@ def train(
     on: On = None,
     policy: Annotated[
         str | None,
-        typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, or path/to/file.py:function"),
+        typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, a hub id, or path/to/file.py:function"),
     ] = None,
     cluster: Annotated[
         Path | None, typer.Option(help="A TOML file; its table [execution] sets where processes run.")
@@ -227,7 +227,7 @@ def train_reward_model(
 @explained
 def serve_policy(
     target: Annotated[
-        Path, typer.Argument(help="A run directory; or a folder or GGUF file of a model, package:NAME, or smollm2.")
+        str, typer.Argument(help="A run directory; or a model: a folder, a GGUF file, a hub id, package:NAME, smollm2.")
     ],
     host: Annotated[str, typer.Option(help="The address; any but loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
@@ -250,12 +250,13 @@ def serve_policy(
     Running answers end first.
     """
     from bough.cli.serve import serve_policy as serve
+    from bough.policy.locate import target_path
 
     def ready(url: str, model: str) -> None:
         typer.echo(f"serving {model} at {url}")
 
     serve(
-        target,
+        target_path(target),
         host=host,
         port=port,
         key=key,
@@ -273,7 +274,7 @@ def chat_with_agent(
     target: Annotated[
         str | None,
         typer.Argument(
-            help="A run directory; or a model: a folder, a GGUF file, package:NAME, smollm2; none with --on."
+            help="A run directory; or a model: a folder, a GGUF file, a hub id, package:NAME, smollm2; none with --on."
         ),
     ] = None,
     changes: Changes = None,
@@ -339,7 +340,8 @@ def plan_cluster(
     ],
     cluster: Annotated[Path, typer.Option(help="The TOML file of the cluster.")],
     model: Annotated[
-        Path | None, typer.Option(help="A config.json of Hugging Face, or its folder; the run's model if not given.")
+        str | None,
+        typer.Option(help="A config.json of Hugging Face, its folder, or a hub id; the run's model if not given."),
     ] = None,
     devices: Annotated[str, typer.Option(help="Numbers of devices: 8,64; 1, 8, 64, 512 if not given.")] = "",
     calibrate: Annotated[
@@ -351,11 +353,13 @@ def plan_cluster(
 ) -> None:
     """Forecast memory, tokens/s, the bottleneck and the cost on 1 to 512 devices, by simulation.
 
-    bough plan runs/a --cluster h100.toml --model Qwen3-4B/config.json --devices 8,64,512
+    bough plan runs/a --cluster h100.toml --model Qwen/Qwen3-4B --devices 8,64,512
     """
     from bough.cli.plan import print_plan
+    from bough.policy.locate import target_path
 
-    print_plan(run, cluster, model, devices=devices, batches=batches, seed=seed, as_json=json, calibrate=calibrate)
+    size = None if model is None else target_path(model)
+    print_plan(run, cluster, size, devices=devices, batches=batches, seed=seed, as_json=json, calibrate=calibrate)
 
 
 @app.command("list")

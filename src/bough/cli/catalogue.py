@@ -28,7 +28,7 @@ from bough.credit import Credit
 from bough.critics import ValueHead
 from bough.curate import Filter
 from bough.engine import OwnModel
-from bough.env import Env
+from bough.env import Env, HubDataset
 from bough.explore import Blame, Quality
 from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
@@ -51,6 +51,7 @@ Room: TypeAlias = tuple[str, tuple[str, ...], Any]
 SEARCH = ("bough.search",)
 PIECES: dict[str, Room] = {
     "env": ("Environments", packages("env"), Env),
+    "rows": ("Rows of environments", ("bough.env",), HubDataset),
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),

@@ -23,7 +23,8 @@ from bough.evaluate.agent import Preset
 from bough.nearest import close
 from bough.policies.server import server
 from bough.policy import Pretrained
-from bough.policy.folder import similar_folder
+from bough.policy.hub_model import model_repo
+from bough.policy.locate import not_there, target_path
 from bough.roles import PolicyRecipe
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
@@ -107,8 +108,8 @@ def find_run(target: str | Callable[..., Run], on: World | str | None = None, po
             function) that takes a world and returns a `Run`, or takes nothing; or such a function itself.
         on: A world; its name, `sokoban`; or `path/to/file.py:function` (`world` without a function). None is
             FrozenLake.
-        policy: A preset, `smollm2`; a folder of a model or a GGUF file; or `path/to/file.py:function`. None keeps the
-            world's policy.
+        policy: A preset, `smollm2`; a folder of a model, a GGUF file or the id of a model on the hub; or
+            `path/to/file.py:function`. None keeps the world's policy.
 
     Raises:
         ConfigError: when there is no such function, or it returns an object of another class.
@@ -200,22 +201,22 @@ def find_policy(policy: str) -> Preset:
     """The preset of a policy: a function that sets a world's policy, and the settings that depend on it.
 
     Args:
-        policy: A preset, `smollm2`; a folder of a model or a GGUF file; `OpenAi(...)`, the model of a server; or
-            `path/to/file.py:function` (`policy` without a function).
+        policy: A preset, `smollm2`; a folder of a model or a GGUF file; the id of a model on the hub; `OpenAi(...)`,
+            the model of a server; or `path/to/file.py:function` (`policy` without a function).
 
     Raises:
         ConfigError: when there is no such preset or folder.
     """
-    if Path(policy).expanduser().is_dir() or policy.endswith(".gguf") or policy.startswith(PACKAGED):
+    is_folder = Path(policy).expanduser().is_dir()
+    if is_folder or policy.endswith(".gguf") or policy.startswith(PACKAGED) or model_repo(policy) is not None:
         policy = f"pretrained(path={policy!r})"
     written, known = PIECE.match(policy), list(names("policies"))
     name = written["name"] if written else policy
     if written and not written["file"] and has_own_model(vars(bough.engine).get(name)):
         policy = f"server(engine={policy})"
     elif written is None or (not written["file"] and name not in known and not close(name, known)):
-        preset = "a preset's name (`bough list policies`), a folder of a model, a GGUF file or path/to/file.py:function"
-        hint = similar_folder(policy) or f"; a hub id in the local cache is 'pretrained(path={policy})'"
-        raise ConfigError(f"--policy {policy!r}: got a folder that does not exist; need {preset}{hint}")
+        need = "a preset's name (`bough list policies`), a folder of a model, a GGUF file, a hub id (owner/name)"
+        raise ConfigError(f"--policy: {not_there(policy)}; need {need} or path/to/file.py:function")
     return partial(_function(policy, ("policies",), "policy", "--policy"), World)
 
 
@@ -223,21 +224,22 @@ def find_model(target: Path) -> PolicyRecipe:
     """The policy of a model alone.
 
     Args:
-        target: A folder or GGUF file of a model, `package:NAME`, or a preset, `smollm2`.
+        target: A folder or GGUF file of a model, the id of one on the hub, `package:NAME`, or a preset, `smollm2`.
 
     Raises:
         ConfigError: when there is no such model.
     """
     text = str(target)
-    if target.is_dir() or text.startswith(PACKAGED) or (target.suffix == ".gguf" and target.is_file()):
+    is_there = target.is_dir() or (target.suffix == ".gguf" and target.is_file())
+    if is_there or text.startswith(PACKAGED) or model_repo(text) is not None:
         return Pretrained(path=text)
     written = PIECE.match(text)
     if written and (written["file"] or written["name"] in names("policies")):
         world = find_world(None)
         if (policy := find_policy(text)(world).policy) != world.policy:
             return policy
-    need = "a run directory, a folder or GGUF file of a model, package:NAME, or a preset such as smollm2"
-    raise ConfigError(f"{target}: got no folder and no file; need {need}{similar_folder(text)}")
+    need = "a run directory, a folder or GGUF file of a model, a hub id (owner/name), package:NAME, or a preset"
+    raise ConfigError(f"{not_there(text)}; need {need} such as smollm2")
 
 
 def evaluated(
@@ -278,7 +280,7 @@ def split_target(target: str | None, changes: Sequence[str]) -> tuple[Path | Non
     """The directory of a command whose first argument may be a change, `field=value`, and all changes."""
     if target is not None and "=" in target and not Path(target).exists():
         return None, [target, *changes]
-    return None if target is None else Path(target), [*changes]
+    return None if target is None else target_path(target), [*changes]
 
 
 def run_or_directory(target: str, on: str | None = None) -> Run | Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bough.cli.find import PACKAGED, find_model, is_run_directory
 from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
+from bough.policy.hub_model import model_repo
 from bough.roles import EngineRecipe
 from bough.serve import Conversations, EngineSession
 from bough.store import Checkpoints, RunDirectory, StoreError
@@ -115,7 +116,8 @@ def _of_run(path: Path, step: int | None, seat: str) -> "tuple[Policy, EngineRec
 
 
 def _of_model(path: Path) -> "tuple[Policy, EngineRecipe, Sampling, str]":
-    """The policy of a model, an engine, sampling settings, and the name of its folder or file."""
-    policy, name = find_model(path).build(()), path.resolve().name
+    """The policy of a model, an engine, sampling settings, and the name of its folder, file or hub id."""
+    repo = model_repo(str(path))
+    policy, name = find_model(path).build(()), path.resolve().name if repo is None else repo.name
     sampling = Sampling(max_tokens=MAX_TOKENS, entropies=False)
     return policy, Local(), sampling, name.removeprefix(PACKAGED).removesuffix(".gguf")

@@ -8,6 +8,7 @@ from bough.cli.find import evaluated, is_run_directory
 from bough.config import ConfigError, override
 from bough.engine import OpenAi, OwnModel
 from bough.evaluate.agent import Preset
+from bough.policy.locate import target_path
 from bough.train import Execution, Run, World
 from bough.tree import Tree
 
@@ -29,7 +30,8 @@ def start_chat(
     """Talk to an agent in its environment, or to a model alone; see `chat_in_environment` and `chat_with_model`.
 
     Args:
-        target: A run or its directory; or a folder or GGUF file of a model; None with a world, or for a server alone.
+        target: A run or its directory; or a model: a folder, a GGUF file or a hub id; None with a world, or for a
+            server alone.
         changes: Fields of the run, or of `Sampling` for a model alone.
         on: The world without a run.
         policy: The policy in place of the run's; without run and world a model, or a server's.
@@ -71,7 +73,7 @@ def _model(target: Path | None, policy: object, *, task: int, split: str | None,
     if target is not None:
         return target
     if isinstance(policy, str) and "(" not in policy:
-        return Path(policy)
+        return target_path(policy)
     if isinstance(policy, str):
         engine = override(Execution(), [f"engine={policy}"]).engine
         policy = engine if isinstance(engine, OwnModel) else None

@@ -27,6 +27,7 @@ from bough.env.env import (
 from bough.env.host import EnvHost, Host
 from bough.env.hosts.inline import InProcessHost
 from bough.env.hosts.workers import Workers
+from bough.env.hub_dataset import HubDataset
 from bough.env.program_tasks import ProgramTasks
 from bough.env.prompts.prompts import PromptsEnv, prompts_env
 from bough.env.sandbox import Ending, Sandbox, SandboxError, SandboxResult
@@ -58,6 +59,7 @@ __all__ = [
     "Gymnasium",
     "Host",
     "HttpEnv",
+    "HubDataset",
     "InProcessHost",
     "InternalSearch",
     "McpHttp",

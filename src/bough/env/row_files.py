@@ -8,12 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from bough.usercode.text_file import read_lines
+from bough.usercode.json_file import parse_json
+from bough.usercode.text_file import read_lines, read_text
 from bough.version import install
 
-CSV, PARQUET = ".csv", ".parquet"
+CSV, JSON, PARQUET = ".csv", ".json", ".parquet"
 
-SUFFIXES = (".jsonl", ".json", CSV, PARQUET)
+SUFFIXES = (".jsonl", JSON, CSV, PARQUET)
 """Suffixes of files of rows; any other file has JSON lines too."""
 
 FORMATS = "a file of JSON lines, CSV (.csv) or Parquet (.parquet)"
@@ -22,7 +23,8 @@ FORMATS = "a file of JSON lines, CSV (.csv) or Parquet (.parquet)"
 def read_row_file(file: Path) -> Iterator[tuple[str, str]]:
     """The rows of a file as lines of JSON, each after its place, "FILE, line 3"; empty lines are skipped.
 
-    The first line of a CSV file has the names of the columns, and its values are texts.
+    The first line of a CSV file has the names of the columns, and its values are texts. A file named .json may have
+    a list.
 
     Raises:
         OSError: when the file cannot be read.
@@ -31,6 +33,8 @@ def read_row_file(file: Path) -> Iterator[tuple[str, str]]:
     """
     if file.suffix.lower() == CSV:
         return _csv_rows(file)
+    if file.suffix.lower() == JSON:
+        return _json_rows(file)
     return _parquet_rows(file) if file.suffix.lower() == PARQUET else read_lines(file)
 
 
@@ -44,6 +48,22 @@ def json_line(row: Mapping[str, Any], where: str) -> str:
         return json.dumps(dict(row), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{where}: got {row!r:.80}; need a mapping that JSON can write ({error})") from error
+
+
+def _json_rows(file: Path) -> Iterator[tuple[str, str]]:
+    text = read_text(file)
+    if not text.lstrip().startswith("["):
+        yield from read_lines(file)
+        return
+    try:
+        rows = cast("list[object]", parse_json(text))
+    except ValueError as error:
+        raise ValueError(f"{file}: got {error}; need a list of objects, or JSON lines") from error
+    for number, row in enumerate(rows, 1):
+        where = f"{file}, row {number}"
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{where}: got {row!r:.80}; need an object")
+        yield where, json_line(cast("Mapping[str, Any]", row), where)
 
 
 def _csv_rows(file: Path) -> Iterator[tuple[str, str]]:

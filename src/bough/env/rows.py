@@ -1,16 +1,17 @@
 """Tasks from rows: mappings in a list, in a file, or made by a function."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, TypedDict, cast, get_args
 
 from bough.env.env import Split
-from bough.env.row_files import FORMATS, SUFFIXES, json_line, read_row_file
+from bough.env.hub_dataset import HubDataset
+from bough.env.row_files import FORMATS, json_line, read_row_file
 from bough.env.splits import instance_task, split_of
+from bough.hub import hub_repo
 from bough.tree import Message, Task
 from bough.usercode.address import address_of, find_function
 from bough.usercode.json_file import parse_object
@@ -19,13 +20,14 @@ from bough.usercode.loop import synchronous
 Row: TypeAlias = Mapping[str, Any]
 """One task as the user writes it: its "prompt" is the first message; "id" and "split" are optional."""
 
-RowSource: TypeAlias = str | Path | Iterable[Row | str] | Callable[[], Iterable[Row | str]]
-"""Rows, a file of rows, or a function that returns rows. A string among the rows is a prompt."""
+RowSource: TypeAlias = str | Path | HubDataset | Iterable[Row | str] | Callable[[], Iterable[Row | str]]
+"""Rows, a file of rows, a data set of the hub or its id, or a function that returns rows. A string among the rows is a
+prompt."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-DATASET = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-"""What the id of a data set on a hub looks like: `owner/name`."""
+Lines: TypeAlias = str | tuple[str, ...]
+"""Rows as a setting: a path, the address of a function, or lines of JSON."""
 
 PROMPT = "prompt"
 """The default column of the prompts."""
@@ -36,18 +38,44 @@ ROLES = ("system", "user", "assistant")
 """Roles of the messages of a prompt."""
 
 
-def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
-    """The source as a setting: a path, the address of a function, or lines of JSON.
+class RowSettings(TypedDict):
+    """The settings of an environment that hold the source of its rows: one of the two."""
+
+    rows: Lines
+    dataset: HubDataset | None
+
+
+def settings_of(source: RowSource, prompt: str = PROMPT) -> RowSettings:
+    """The source as settings of an environment.
+
+    Raises:
+        ValueError: see `place_of`.
+    """
+    dataset = _dataset_of(source)
+    return RowSettings(rows=() if dataset else place_of(source, prompt), dataset=dataset)
+
+
+def check_settings(name: str, rows: Lines, dataset: HubDataset | None) -> None:
+    """Check that an environment has one source of rows.
+
+    Raises:
+        ValueError: when it has none, or two.
+    """
+    if (dataset is None) == (rows == ()):
+        raise ValueError(f"{name}: got {'no' if dataset is None else 'both'} rows and dataset; need one of the two")
+
+
+def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
+    """The source as a setting.
 
     Raises:
         ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
-            a table or the id of a data set.
+            a table or a data set of the hub.
     """
-    if isinstance(source, str) and DATASET.fullmatch(source) and not _may_be_file(Path(source)):
+    if (dataset := _dataset_of(source)) is not None:
         raise ValueError(
-            f"tasks: got {source!r}, which is no file; a data set is not read by its id. Save it to a file first, by "
-            f"datasets.load_dataset({source!r}, split='train').to_json('tasks.jsonl'); need rows, {FORMATS}, or a "
-            "function that returns rows"
+            f"rows: got {dataset.id!r}, taken for the hub id of a data set; need a function that returns "
+            f"HubDataset(id={dataset.id!r}).rows(), or a path"
         )
     if isinstance(source, str | Path):
         return str(Path(source).expanduser().resolve())
@@ -59,12 +87,17 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
-    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+    rows = enumerate(cast("Iterable[Row | str]", given), 1)
+    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in rows)
 
 
-def _may_be_file(path: Path) -> bool:
-    """Whether a path is one of a file, which may be missing, and not the id of a data set."""
-    return path.expanduser().exists() or path.parent.is_dir() or bool(path.suffix in SUFFIXES or ":" in path.name)
+def _dataset_of(source: RowSource) -> HubDataset | None:
+    """The data set of the hub that a source is; None for another one."""
+    if isinstance(source, HubDataset):
+        return source
+    if isinstance(source, str) and hub_repo(source, "dataset", "tasks") is not None:
+        return HubDataset(id=source)
+    return None
 
 
 def prompt_messages(prompt: object) -> tuple[Message, ...]:
@@ -117,15 +150,15 @@ class RowTasks:
 
     Args:
         name: Name of the environment, for the ids of tasks.
-        place: As returned by `place_of`.
+        place: As returned by `place_of`, or a data set.
         prompt: The column of the prompts.
 
     Raises:
         ValueError: when a row has no prompt or an unknown split, or two rows have one id, or equal rows two splits.
-        OSError: when the file cannot be read.
+        OSError: when the file cannot be read, or the data set can't be had.
     """
 
-    def __init__(self, name: str, place: str | tuple[str, ...], prompt: str = PROMPT) -> None:
+    def __init__(self, name: str, place: Lines | HubDataset, prompt: str = PROMPT) -> None:
         lines = _lines(name, place, prompt)
         self.name = name
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
@@ -168,8 +201,10 @@ class RowTasks:
         return Random(f"{self.name} {seed} {split}").sample(tasks, len(tasks))[:count]
 
 
-def _lines(name: str, place: str | tuple[str, ...], prompt: str) -> Sequence[tuple[str, str]]:
+def _lines(name: str, place: Lines | HubDataset, prompt: str) -> Sequence[tuple[str, str]]:
     """The rows as lines of JSON, each after its place."""
+    if isinstance(place, HubDataset):
+        return [*place.lines()]
     if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
         return [*read_row_file(Path(place))]
     if isinstance(place, tuple):

@@ -16,6 +16,7 @@ from bough.rollout import Deadlines, RolloutRunner
 from bough.store import Checkpoint, Checkpoints, RunDirectory, StoreError
 from bough.train import Run, World, load_run
 from bough.train.check import check, check_files
+from bough.train.pinned import pinned
 from bough.train.provenance import Provenance
 from bough.train.seats import first_seat, refuse_own_weights
 from bough.tree import Task
@@ -142,14 +143,17 @@ def evaluation_target(
         if isinstance(target, Run):
             run = _with_policy(target, policy, changes)
             check(run)
+            run = pinned(run)
             check_files(run)
             yield EvaluationTarget(run=run, assets=Path(folder), checkpoint=None)
             return
         with RunDirectory.open(target).in_its_folder() as directory:
             provenance = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
             run, assets, checkpoint = _with_policy(provenance.run, policy, changes), directory.policy, None
+            has_weights = not isinstance(run.world.execution.engine, OwnModel)
+            run = pinned(run) if has_weights else run
             provenance.check_files(run)
-            if not isinstance(run.world.execution.engine, OwnModel):
+            if has_weights:
                 if policy is None:
                     checkpoint = checkpoint_of(directory, step)
                 else:

@@ -21,6 +21,7 @@ from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
+from bough.train.pinned import pinned
 from bough.train.provenance import Provenance
 from bough.train.seats import first_seat
 from bough.train.watchdog import Watchdog
@@ -109,7 +110,7 @@ def search(
         return _found(run, _search(run, None, step, out, on_progress), out)
     with RunDirectory.open(target).in_its_folder() as directory:
         provenance = Provenance(directory=directory, run=load_run(directory), accept=accept_changes)
-        run = override(provenance.run, changes)
+        run = pinned(override(provenance.run, changes))
         provenance.check_files(run)
         return _found(run, _search(run, provenance, step, out, on_progress), out)
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from bough.config.config import ConfigError
 from bough.policy.arithmetic import Arithmetic
+from bough.policy.hub_model import model_repo
+from bough.policy.locate import config_folder
 from bough.usercode.json_file import read_object
 
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -117,11 +119,14 @@ class ModelSize:
 
 
 def read_model(path: Path) -> ModelSize:
-    """The size of the model of a `config.json`, or of a folder with one.
+    """The size of the model of a `config.json`, of a folder with one, or of a hub id.
 
     Raises:
         ConfigError: when there is no such file, or it is not the configuration of a decoder.
+        HubError: when the model of a hub id can't be had.
     """
+    if (repo := model_repo(str(path))) is not None:
+        path = config_folder(str(path))
     file = path / "config.json" if path.is_dir() else path
     try:
         config = read_object(file, "a config.json of Hugging Face", infinite=True)
@@ -131,7 +136,7 @@ def read_model(path: Path) -> ModelSize:
         raise ConfigError(str(error)) from error
     if "model_type" not in config:
         raise ConfigError(f"{file}: got no model_type; need a config.json of Hugging Face; name the model's own file")
-    return model_size(config, name=file.parent.name or file.stem)
+    return model_size(config, name=repo.name if repo is not None else file.parent.name or file.stem)
 
 
 def model_size(config: Mapping[str, Any], *, name: str) -> ModelSize:

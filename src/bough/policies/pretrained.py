@@ -1,10 +1,10 @@
-"""A pretrained model, from a folder, a GGUF file or a package."""
+"""A pretrained model, from a folder, a GGUF file, a package or the hub."""
 
 from dataclasses import replace
 
 from bough.engine import Local
 from bough.policy import Lora, Pretrained
-from bough.policy.folder import position_limit
+from bough.policy.locate import position_limit
 from bough.train import World
 
 CONTEXT_TOKENS = 2048
@@ -21,7 +21,7 @@ def pretrained(world: World, *, path: str, lora: bool = False, context_tokens: i
 
     Args:
         world: Its prompts fit `context_tokens`.
-        path: A folder with a model, a GGUF file, or "package:NAME"; see `Pretrained`.
+        path: A folder with a model, a GGUF file, "package:NAME", or the id of a model on the hub; see `Pretrained`.
         lora: Whether to train adapters instead of all weights.
         context_tokens: Most tokens of a prompt and its completion; None for 2,048, or the model's limit if less.
     """

@@ -10,13 +10,14 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from bough.policy.folder import check_complete, check_names, locate
+from bough.policy.folder import check_complete, check_names
 from bough.policy.gguf import PACKAGE, package_folder, unpacked
 from bough.policy.literal import encode
+from bough.policy.locate import locate
 
 
 def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
-    """The tokenizer of the model at `path`, a folder or the hub id of a downloaded model.
+    """The tokenizer of the model at `path`, a folder or the id of one on the hub.
 
     Raises:
         OSError: when the folder, its config, weights or tokenizer is missing or can't be read.
@@ -37,7 +38,7 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
 
 
 def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
-    """The causal language model at `path`, a folder or the hub id of a downloaded model.
+    """The causal language model at `path`, a folder or the id of one on the hub.
 
     Raises:
         OSError: when a file is missing or can't be read.
@@ -89,7 +90,7 @@ def _load_weights(path: str, folder: str, kind: Any, dtype: str, leftover: str |
 
 
 def _find(path: str) -> str:
-    """The complete folder of the model at `path`, or of the hub id `path` in the local cache; no network access."""
+    """The complete folder of the model at `path`, or of the hub id `path`, which is downloaded if need be."""
     folder = package_folder(path) if path.startswith(PACKAGE) else locate(path)
     with quiet():
         folder = unpacked(folder)

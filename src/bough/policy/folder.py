@@ -1,9 +1,7 @@
-"""Finds the folder of a pretrained model and checks that it is complete, without PyTorch."""
+"""Checks that the folder of a pretrained model is complete, without PyTorch."""
 
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -22,16 +20,6 @@ MOST_BYTES = 100_000_000
 ADAPTERS = "adapter_config.json"
 FINAL = "final"
 """The folder of the trained policy in a run's directory."""
-
-
-def locate(path: str) -> Path:
-    """The folder or file at `path`, or the folder of the hub id `path` in the local cache; no network access.
-
-    Raises:
-        FileNotFoundError: when there is none; the message has a similar folder, or the command that downloads a model.
-    """
-    folder = Path(path).expanduser()
-    return folder if os.path.exists(folder) else _cached(path)
 
 
 def check_complete(folder: Path, path: str) -> None:
@@ -64,14 +52,6 @@ def check_complete(folder: Path, path: str) -> None:
             )
     _check_shards(folder, path)
     _check_layers(folder, path)
-
-
-def position_limit(path: str) -> int | None:
-    """The most positions of a sequence in the config of a model's folder; None where there is no such config."""
-    with suppress(OSError, ValueError):
-        limit = read_object(locate(path) / "config.json", infinite=True).get("max_position_embeddings")
-        return limit if isinstance(limit, int) else None
-    return None
 
 
 def check_names(path: str, missing: Collection[str], unused: Collection[str]) -> None:
@@ -154,24 +134,3 @@ def similar_folder(path: str) -> str:
     beside = [each for each in folder.parent.iterdir() if each.is_dir()] if folder.parent.is_dir() else []
     near = close(folder.name, [each.name for each in beside])
     return f"; {suggest(str(folder.parent / each) for each in near)}" if near else ""
-
-
-def _cached(path: str) -> Path:
-    """The folder of the model with the hub id `path` in the local cache.
-
-    Raises:
-        FileNotFoundError: when it is not cached; the message has the command that downloads it.
-    """
-    from huggingface_hub import snapshot_download  # pyright: ignore[reportUnknownVariableType]
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(path, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError) as error:
-        is_id = isinstance(error, LocalEntryNotFoundError) and "/" in path
-        similar = similar_folder(path)
-        download = f"; to download a model with this hub id first, do: hf download {path}" if is_id else ""
-        raise FileNotFoundError(
-            f"Pretrained.path: got {path!r}, which is no folder and no file; need a folder with a model, or a GGUF file"
-            f"{similar or download}"
-        ) from error

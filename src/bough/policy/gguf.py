@@ -1,6 +1,5 @@
 """Converts models in GGUF files to the format of transformers, with a cache on disk."""
 
-import os
 import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
+from bough.hub.listing import cache_folder
 from bough.policy.folder import check_names
 from bough.version import install
 
@@ -74,12 +74,6 @@ def unpacked(path: Path) -> Path:
     if not folder.exists():
         _convert(path, folder)
     return folder
-
-
-def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/bough`, by default `~/.cache/bough`."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "bough"
 
 
 @lru_cache(maxsize=64)

@@ -6,9 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from bough.hub import HubRepo
 from bough.piece import NotEmpty, piece
 from bough.policy.calls.format import CallFormat
-from bough.policy.folder import check_complete, locate
+from bough.policy.folder import check_complete
+from bough.policy.hub_model import model_repo
+from bough.policy.locate import locate
 from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
 
@@ -24,8 +27,9 @@ class Pretrained:
     """A causal language model with a chat template, in the format of transformers.
 
     Attributes:
-        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or the Hugging Face id of a
-            model in the local cache (`hf download`). Nothing is downloaded.
+        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), a GGUF file, "package:NAME",
+            or the id of a model on the Hugging Face hub, "owner/name" or "owner/name@REVISION". What the hub's cache
+            lacks of it is downloaded: weights in safetensors, and no code.
         lora: Adapters to train; None trains every weight. Use float32 then: the updates of policy optimization are
             smaller than the precision of bfloat16 weights.
         dtype: The dtype of the weights.
@@ -36,7 +40,7 @@ class Pretrained:
             that the chat template has.
     """
 
-    path: Annotated[str, NotEmpty("a folder with a model, or the hub id of one")]
+    path: Annotated[str, NotEmpty("a folder with a model, or the id of one on the hub")]
     lora: Lora | None = None
     dtype: Dtype = "float32"
     device: str = "auto"
@@ -45,18 +49,31 @@ class Pretrained:
     call_format: CallFormat | None = None
 
     def check_files(self) -> None:
-        """Check that the model's folder exists and is complete, without loading it.
+        """Check that the model's folder exists and is complete, without loading it; a model of the hub is downloaded.
 
         `build` checks the files of a package, and a GGUF file.
 
         Raises:
-            OSError: when the folder or a file in it is missing.
+            OSError: when the folder or a file in it is missing, or a model of the hub can't be had.
         """
         if self.path.startswith("package:"):
             return
         folder = locate(self.path)
         if folder.suffix != ".gguf" and not any(folder.glob("*.gguf")):
             check_complete(folder, self.path)
+
+    def hub_repo(self) -> HubRepo | None:
+        """The model of the hub that `path` names; None for another one."""
+        return model_repo(self.path)
+
+    def pinned_settings(self) -> Mapping[str, str]:
+        """Download a model of the hub; returns `path` with its commit, and for another model nothing.
+
+        Raises:
+            OSError: when the model can't be had.
+        """
+        repo = self.hub_repo()
+        return {} if repo is None else {"path": repo.at(locate(self.path).name)}
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
         """The chat renderer, without the model; `assets` keeps the date that the template writes.

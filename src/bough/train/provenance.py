@@ -14,6 +14,7 @@ from bough.config.config import ConfigError, dump
 from bough.env.env import HashedData
 from bough.launch import places
 from bough.store import RunDirectory, describe, digest_tasks, fingerprint, versions
+from bough.train.pinned import hub_repos
 from bough.train.resolve import run_pieces
 from bough.train.run import Run
 from bough.tree import Task
@@ -147,7 +148,7 @@ def run_files(run: Run) -> dict[str, str]:
     Returns:
         By absolute path, the user's Python files: those of its pieces, of the functions that settings name as
         file.py:name, and of the scripts in commands, with their local imports. By the text of the setting, the other
-        files and the folders that settings name.
+        files and the folders that settings name. By name, the commits of models and data sets of the hub.
     """
     values = [piece.value for piece in run_pieces(run)]
     modules = {kind.__module__ for value in values for kind in type(value).__mro__}
@@ -155,7 +156,16 @@ def run_files(run: Run) -> dict[str, str]:
     scripts = [path for path in named.values() if path.suffix == ".py"]
     code = source_files([sys.modules[name] for name in modules if name in sys.modules], scripts)
     data = {text: path for text, path in named.items() if path not in scripts}
-    return {name: _fingerprint(path) for name, path in {**{str(path): path for path in code}, **data}.items()}
+    files = {name: _fingerprint(path) for name, path in {**{str(path): path for path in code}, **data}.items()}
+    return {**files, **_revisions(run)}
+
+
+def _revisions(run: Run) -> dict[str, str]:
+    """The commits of the models and data sets of the hub, by name."""
+    commits = dict[str, set[str]]()
+    for repo in hub_repos(run):
+        commits.setdefault(f"the {repo.noun} {repo.name}", set()).add(repo.revision)
+    return {name: f"revision {', '.join(sorted(found))}" for name, found in commits.items()}
 
 
 def _named(value: object) -> Iterator[tuple[str, Path]]:

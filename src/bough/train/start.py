@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned
 from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
+from bough.train.pinned import hub_repos, pinned
 from bough.train.provenance import Provenance
 from bough.train.recorder import heldout_file, read_heldout
 from bough.train.run import Run
@@ -182,6 +184,9 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
     run, directory = made.run, made.directory
     check(run)
     check_trained_sampling(run)
+    if (run := pinned(run)) != made.run:
+        made = replace(made, run=run)
+        directory.write_config(dump(run))
     check_files(run)
     made.check_files(run)
     # Imported here because it imports torch; wrong settings are reported earlier.
@@ -196,7 +201,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
     ):
-        for line in lines:
+        for line in [*lines, *(f"{each.name}: revision {each.revision}" for each in hub_repos(run))]:
             live.say(line)
         if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
             live.say(

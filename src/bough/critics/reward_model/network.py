@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from bough.critics.reward_model.settings import RewardModel
 from bough.critics.small_transformer import small_transformer
 from bough.policy.checkpoint import load_trunk, quiet
-from bough.policy.folder import FINAL, check_complete, locate
+from bough.policy.folder import FINAL, check_complete
+from bough.policy.locate import locate
 from bough.policy.seeding import seeded
 from bough.tree import Floats, Ints
 

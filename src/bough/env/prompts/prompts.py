@@ -8,8 +8,9 @@ from inspect import iscoroutinefunction
 from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
+from bough.env.hub_dataset import HubDataset
 from bough.env.prompts.reward_function import RewardFunction, Score, reward_function
-from bough.env.rows import PROMPT, RowSource, RowTasks, place_of, prompt_of
+from bough.env.rows import PROMPT, Lines, RowSource, RowTasks, check_settings, prompt_of, settings_of
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, WHOLE_TEXT, Need
 from bough.piece import NotEmpty, piece
@@ -38,6 +39,7 @@ class PromptsEnv:
 
     Attributes:
         rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, or JSON lines.
+        dataset: A data set of the hub, in place of `rows`.
         rewards: Addresses of the reward functions.
         weights: By function, the factor on its reward; () for 1 each.
         success: The address of the function, one of `rewards`, that decides success; "" for the only one.
@@ -53,7 +55,8 @@ class PromptsEnv:
 
     needs: ClassVar[frozenset[Need]] = frozenset({WHOLE_TEXT})
 
-    rows: str | tuple[str, ...]
+    rows: Lines = ()
+    dataset: HubDataset | None = None
     rewards: Annotated[tuple[str, ...], NotEmpty("at least one function, each once", different=True)]
     weights: tuple[float, ...] = ()
     success: str = ""
@@ -67,6 +70,7 @@ class PromptsEnv:
     _tasks: list[RowTasks] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_settings("PromptsEnv", self.rows, self.dataset)
         functions = tuple(map(reward_function, self.rewards))
         if self.weights and len(self.weights) != len(functions):
             raise ValueError(
@@ -160,7 +164,7 @@ class PromptsEnv:
     def _row_tasks(self) -> RowTasks:
         """The tasks, read at the first use."""
         if not self._tasks:
-            found = RowTasks(self.name, self.rows, self.prompt)
+            found = RowTasks(self.name, self.dataset or self.rows, self.prompt)
             for task in (each for tasks in found.by_split.values() for each in tasks):
                 for function in self._functions:
                     function.check_row(task.data, f"{self.name}: task {task.id}")
@@ -209,7 +213,8 @@ def prompts_env(
         >>> env = prompts_env(tasks=[{"prompt": "2 + 3?", "answer": "5"}], reward=correct)  # doctest: +SKIP
 
     Args:
-        tasks: Rows, a path to JSON lines, CSV or Parquet, or a function that returns rows.
+        tasks: Rows, a path to JSON lines, CSV or Parquet, a function that returns rows, a `HubDataset`, or the id of
+            one, "owner/name" or "owner/name@REVISION".
         reward: One function or several.
         weights: The factors on their rewards; () for 1 each.
         success: With several functions the one that decides success.
@@ -223,7 +228,7 @@ def prompts_env(
         ValueError: when a function has another form, or no name at the top of a module leads to it.
     """
     return PromptsEnv(
-        rows=place_of(tasks, prompt),
+        **settings_of(tasks, prompt),
         rewards=tuple(map(address_of, [reward] if callable(reward) else reward)),
         weights=tuple(map(float, weights)),
         success="" if success is None else address_of(success),

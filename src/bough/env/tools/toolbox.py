@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any
 
 from bough.env.check_call import check_call, check_tools
+from bough.env.hub_dataset import HubDataset
 from bough.env.reward_number import reward_number
-from bough.env.rows import Row, RowTasks
+from bough.env.rows import Lines, Row, RowTasks
 from bough.env.tools.function_tool import FunctionTool, ToolError, function_tool
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.mcp_session import McpSession, McpSessions
@@ -64,7 +65,7 @@ class Toolbox:
         name: Name of the environment.
         tools: Addresses of functions. The arguments below are addresses too, "" for none, but `servers` and `rows`.
         servers: MCP servers.
-        rows: The source of tasks, as `place_of` returns it.
+        rows: The source of tasks, as `place_of` returns it, or a data set.
         reward: The reward function.
         state: The state factory.
         oracle: The oracle.
@@ -78,7 +79,7 @@ class Toolbox:
         name: str,
         tools: Sequence[str],
         servers: Sequence[McpServer],
-        rows: str | tuple[str, ...],
+        rows: Lines | HubDataset,
         reward: str,
         state: str,
         oracle: str,

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
-from bough.env.rows import RowSource, place_of, prompt_of
+from bough.env.hub_dataset import HubDataset
+from bough.env.rows import Lines, RowSource, check_settings, prompt_of, settings_of
 from bough.env.state_value import value_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
@@ -53,6 +54,7 @@ class ToolsEnv:
         tools: Addresses of functions, `path/to/file.py:name` or `module:name`.
         servers: MCP servers, whose tools are added.
         rows: A path to JSON lines, CSV or Parquet, the address of a function that returns rows, or JSON lines.
+        dataset: A data set of the hub, in place of `rows`.
         reward: Address of the reward function.
         state: Address of the state factory; "" for functions without a state.
         oracle: Address of the oracle; "" without one.
@@ -75,7 +77,8 @@ class ToolsEnv:
 
     tools: tuple[str, ...] = ()
     servers: tuple[McpServer, ...] = ()
-    rows: str | tuple[str, ...]
+    rows: Lines = ()
+    dataset: HubDataset | None = None
     reward: str
     state: str = ""
     oracle: str = ""
@@ -101,11 +104,12 @@ class ToolsEnv:
                 "ToolsEnv: got no tools; need a function or a server; for tasks of one prompt and one answer, without "
                 "tools, take prompts_env(tasks=..., reward=...)"
             )
+        check_settings("ToolsEnv", self.rows, self.dataset)
         toolbox = Toolbox(
             name=self.name,
             tools=self.tools,
             servers=self.servers,
-            rows=self.rows,
+            rows=self.dataset or self.rows,
             reward=self.reward,
             state=self.state,
             oracle=self.oracle,
@@ -304,7 +308,7 @@ def tools_env(
     Args:
         tools: Functions with type hints and docstrings. With `state` their first parameter receives the state.
         servers: MCP servers, whose tools are added.
-        tasks: Rows, a path to JSON lines, CSV or Parquet, or a function that returns rows.
+        tasks: Rows, a path to JSON lines, CSV or Parquet, a function that returns rows, or a `HubDataset` or its id.
         reward: `reward(state, row)` or `reward(state, row, answer)`, of the final state and the final text. A bool is
             the success.
         state: `state(row)` makes the state of an episode, any object.
@@ -326,7 +330,7 @@ def tools_env(
     env = ToolsEnv(
         tools=tuple(map(address_of, tools)),
         servers=tuple(servers),
-        rows=place_of(tasks),
+        **settings_of(tasks),
         reward=address_of(reward),
         state=_address(state),
         oracle=_address(plan),
