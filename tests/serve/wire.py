@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from openai import AsyncOpenAI
+from tests.plain_renderer import PlainRenderer
 
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
@@ -21,7 +22,7 @@ END = 256
 ROLES = {"system": 257, "user": 258, "assistant": 259, "tool": 260}
 
 
-class ByteChat:
+class ByteChat(PlainRenderer):
     """Bytes between marks; a text that begins with "{" is a call."""
 
     stop_tokens = (END,)

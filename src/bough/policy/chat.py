@@ -1,15 +1,13 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bough.grammar import Grammar
-from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name, foreign_family
-from bough.policy.calls.thinking import CLOSE, OPEN, unfinished
+from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name, foreign_call
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
 from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
@@ -26,10 +24,16 @@ from bough.tree import (
     call_record,
     tool_record,
 )
+from bough.tree.thinking import (
+    THINK_END,
+    ThinkingState,
+    open_thinking,
+    without_empty_thinking,
+)
 from bough.units import MIB
 
-EMPTY_THINKING = re.compile(rf"^(?:{OPEN})?{CLOSE}|{OPEN}{CLOSE}")
-"""In a text without blanks."""
+EXAMPLE = Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),))
+"""Shows the format of calls."""
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -108,14 +112,9 @@ class ChatRenderer:
         return len(self._tokenizer)
 
     @property
-    def thinks(self) -> bool:
-        """Whether the template has thinking, between `<think>` and `</think>`."""
-        return THINKING[-1] in str(self._tokenizer.chat_template)
-
-    @property
-    def opens_thinking(self) -> bool:
-        """Whether the generation prompt ends with `<think>`, so that an action begins within thinking."""
-        return self._template.opens_thinking
+    def prompt_thinking(self) -> ThinkingState | None:
+        """See `Renderer`."""
+        return self._template.prompt_thinking if THINK_END in str(self._tokenizer.chat_template) else None
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
@@ -216,31 +215,26 @@ class ChatRenderer:
     def parse_text(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The text and the calls of an action, from its text with special tokens and without a stop token."""
         action = self._template.parse(text, tools)
-        return action if action.calls else self._lost_call(action)
+        return action if action.calls else self._lost_call(action, tools)
 
-    def _lost_call(self, action: Action) -> Action:
+    def _lost_call(self, action: Action, tools: Sequence[Tool]) -> Action:
         """An action without calls, with the one that it has in a place or a format in which it is none."""
-        own, open_thinking = self._template.format, unfinished(action.text)
-        if found := [place for mark in own.marks if (place := open_thinking.find(mark)) >= 0]:
-            begin = len(action.text) - len(open_thinking) + min(found)
-            problem = f"got a call in thinking that does not end; need {CLOSE} before it"
-            bad = BadCall(text=action.text[begin:], problem=problem)
-            return Action(text=action.text[:begin].strip(), calls=(bad,))
-        begin = action.text.rfind(CLOSE) + 1 if OPEN in action.text else 0
-        family = None if open_thinking else foreign_family(action.text[begin:], own)
-        if family is None:
+        own, thought = self._template.format, open_thinking(action.text)
+        if found := [place for mark in own.marks if (place := action.text.find(mark, thought)) >= 0]:
+            problem = f"got a call in thinking that does not end; need {THINK_END} before it"
+            return _with_bad(action, min(found), problem)
+        foreign = foreign_call(action.text, own, tools)
+        if foreign is None:
             return action
-        begin = min(place for mark in family.form.marks if (place := action.text.find(mark, begin)) >= 0)
-        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
-        problem = f"got a call in the format of {family.name}; need {example!r}"
-        bad = BadCall(text=action.text[begin:], problem=problem, family=family.name)
-        return Action(text=action.text[:begin].strip(), calls=(bad,))
+        family, begin = foreign
+        example = own.write(EXAMPLE)
+        return _with_bad(action, begin, f"got a call in the format of {family}; need {example!r}", family)
 
     @property
     def call_format(self) -> str:
         """The format of calls, an example and where it was found, for people."""
         own = self._template.format
-        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
+        example = own.write(EXAMPLE)
         name = "text" if isinstance(own, TextCalls) else f"the format of {family_name(own)}"
         return f"{name}: {self._template.found}; a call is {example!r}"
 
@@ -252,7 +246,7 @@ class ChatRenderer:
         most_calls: int | None = None,
         answer: Mapping[str, object] | None = None,
     ) -> Grammar:
-        """See `HasCallGrammar`; `ValueError` for a format whose calls can't be enforced."""
+        """See `Renderer`."""
         own = self._template.format
         if not isinstance(own, RestrictedFormat):
             raise ValueError(
@@ -265,7 +259,7 @@ class ChatRenderer:
             marks,
             required=required,
             most_calls=most_calls,
-            opens_thinking=self.opens_thinking,
+            opens_thinking=self.prompt_thinking is ThinkingState.OPEN,
             answer=answer,
         )
 
@@ -390,10 +384,16 @@ class ChatRenderer:
         return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}
 
 
+def _with_bad(action: Action, begin: int, problem: str, family: str = "") -> Action:
+    """An action whose text from a position on is a bad call."""
+    bad = BadCall(text=action.text[begin:], problem=problem, family=family)
+    return Action(text=action.text[:begin].strip(), calls=(bad,))
+
+
 def _same(one: str, other: str) -> bool:
     """Whether two texts are equal but for blanks and empty thinking."""
     return one == other or _visible(one) == _visible(other)
 
 
 def _visible(text: str) -> str:
-    return EMPTY_THINKING.sub("", "".join(text.split()))
+    return "".join(without_empty_thinking(text).split())

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bough.policy.calls.thinking import CLOSE, OPEN
+from bough.tree.thinking import THINK, THINK_END
 
-THINKING = (OPEN, CLOSE)
+THINKING = (THINK, THINK_END)
 """Marks that an assistant's message of any author keeps as tokens."""
 
 MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", *THINKING)

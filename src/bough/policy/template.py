@@ -1,7 +1,6 @@
 """Applies a tokenizer's chat template to messages and tools."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -12,12 +11,21 @@ from jinja2 import TemplateError
 
 from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_by_calls, family_by_marks
 from bough.policy.calls.find import PROBE_NAME
-from bough.policy.calls.thinking import CLOSE, EMPTY, OPEN, after_opening, opened
 from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
 from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls, tools_as_text
 from bough.tree import Action, Tool, ToolCall, call_record, tool_record
+from bough.tree.thinking import (
+    THINK_END,
+    ThinkingState,
+    before_prompt_thinking,
+    continue_thinking,
+    is_empty_thinking,
+    prompt_thinking,
+    restore_thinking,
+    without_empty_thinking,
+)
 from bough.units import MIB
 from bough.usercode.processor_limit import OutOfTime, processor_limit
 from bough.usercode.trial import TrialError, try_in_child
@@ -32,11 +40,6 @@ PROBE_TOOL = Tool(
     description="[[tool]]",
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
-
-PROMPTED_THINKING = re.compile(rf"(?:{OPEN}\s*)?(?:{CLOSE}\s*)?$")
-"""Thinking at the end of a generation prompt, opened or empty."""
-
-EMPTY_THINKING = re.compile(rf"\s*{OPEN}\s*{CLOSE}\s*")
 
 DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
 """Limits of the first renderings of a template together; the time is also that of each later one."""
@@ -64,7 +67,7 @@ class ChatTemplate:
         takes_tools: Whether the template writes tools.
         writes_calls: Whether it writes calls, in the form.
         takes_results: Whether it writes results.
-        opens_thinking: Whether the generation prompt ends with `<think>`, so that an action begins within thinking.
+        prompt_thinking: The thinking at the end of the generation prompt; where it is open, an action begins in it.
         empty_thinking: What ends thinking that was opened and has no content.
         takes_raw_calls: Whether a sampled message with calls can stand as plain text before the results. Otherwise only
             `frame` shows how the conversation is rendered.
@@ -124,24 +127,26 @@ class ChatTemplate:
         if not self._tried(user):
             self._no_tools = []
         prompt = self._text((user,))
-        self.opens_thinking = prompt.rstrip().endswith(OPEN)
+        self.prompt_thinking = prompt_thinking(prompt)
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)
-        self.empty_thinking = lead if EMPTY.fullmatch(lead) else CLOSE + ("\n\n" if prompt.endswith("\n") else "")
+        ended = is_empty_thinking(lead, opened=True)
+        self.empty_thinking = lead if ended else THINK_END + ("\n\n" if prompt.endswith("\n") else "")
         self._find_tools(user)
         own = self.parse(f"{lead}[[said]]") == Action(text="[[said]]")
-        self.lead = lead if own or EMPTY_THINKING.fullmatch(lead) else ""
+        self.lead = lead if own or is_empty_thinking(lead) else ""
         result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
         self.takes_raw_calls = not self.takes_results or bool(self._tried(user, said, result, said, result))
 
     def parse(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The action in a text after the generation prompt."""
-        return self.format.parse(opened(text, self.empty_thinking) if self.opens_thinking else text, 0, tools)
+        opened = self.prompt_thinking is ThinkingState.OPEN
+        return self.format.parse(restore_thinking(text, self.empty_thinking) if opened else text, 0, tools)
 
     def after_prompt(self, text: str) -> str:
         """The text of an action as it continues the generation prompt; thinking that the prompt opens is closed."""
-        return after_opening(text, self.empty_thinking) if self.opens_thinking else text
+        return continue_thinking(text, self.empty_thinking) if self.prompt_thinking is ThinkingState.OPEN else text
 
     def _probe_long(self) -> None:
         """Render conversations of many and of long messages."""
@@ -314,8 +319,8 @@ class ChatTemplate:
         if not call or "[[tool]]" not in begin or "[[result]]" not in shown:
             return False
         two = self._tried(user, _called(PROBE, SECOND, content="[[said]]"), tools=tools, generates=False)
-        texts = {_without_empty(self._before_end(call)): Action(calls=(PROBE,))}
-        both = _without_empty(self._before_end(_after_prompt(begin, two)))
+        texts = {without_empty_thinking(self._before_end(call)): Action(calls=(PROBE,))}
+        both = without_empty_thinking(self._before_end(_after_prompt(begin, two)))
         texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
         given = [Family(name="", form=self._given)] if self._given else FAMILIES
         family = family_by_calls(texts, given)
@@ -365,14 +370,9 @@ def _called(*calls: ToolCall, content: str = "") -> Entry:
 
 def _after_prompt(begin: str, whole: str) -> str:
     """What a text has after a generation prompt; a text may lack the thinking at the prompt's end."""
-    bare = PROMPTED_THINKING.sub("", begin)
+    bare = before_prompt_thinking(begin)
     prompts = (begin, bare, bare.rstrip())
     return next((whole.removeprefix(each) for each in prompts if each and whole.startswith(each)), "")
-
-
-def _without_empty(text: str) -> str:
-    """A message without the empty thinking at its beginning."""
-    return re.sub(rf"^\s*(?:{OPEN})?\s*{CLOSE}\s*", "", text)
 
 
 def _around(mark: str, whole: str, before: str) -> tuple[str, str]:

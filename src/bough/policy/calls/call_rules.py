@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from bough.grammar import Grammar, json_rule
 from bough.policy.calls.format import CallFormat
 from bough.tree import Tool
+from bough.tree.thinking import THINK_END
 
 TERMINALS = r"""
 PY_STRING: /'([^'\\\x00-\x1f]|\\['"\\nrt])*'/ | /"([^"\\\x00-\x1f]|\\['"\\nrt])*"/
@@ -68,7 +69,7 @@ def action_grammar(
     if required:
         before = "thought GAP?" if opens_thinking else ""
         text = f"start: {before} whole\nwhole: calls{'' if answer is None else ' | answer'}"
-        text += "\nthought[lazy]: /(?s:.*)<\\/think>/\nGAP: /\\s+/" if opens_thinking else ""
+        text += f"\nthought[lazy]: /(?s:.*){_escaped(THINK_END)}/\nGAP: /\\s+/" if opens_thinking else ""
         text += "" if answer is None else f'\nanswer: " "? json\njson: {json_rule(answer)}'
     return Grammar(f"{text}\n{form.call_rules(tools, most_calls=most_calls)}\n")
 

@@ -7,8 +7,9 @@ from functools import partial
 from html import escape, unescape
 
 from bough.policy.calls.format import PlainFormat
-from bough.policy.calls.plain_values import read_arguments, write_value
-from bough.policy.calls.scan import ReadCalls, good_and_bad, joined, scan, skip
+from bough.policy.calls.plain_values import write_value
+from bough.policy.calls.scan import ReadCalls, scan, skip, write_action
+from bough.policy.calls.tags import TaggedCalls
 from bough.tree import Action, BadCall, Tool, ToolCall
 
 
@@ -49,33 +50,17 @@ class Invoke(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        calls = "".join(f"{self._written(call, hide)}\n" for call in good)
-        return joined((action.text, (f"{self.start}\n{calls}{self.end}" if good else "") + bad), self.before)
+
+        def written(calls: Sequence[ToolCall]) -> str:
+            return "\n".join([self.start, *(self._written(call, hide) for call in calls), self.end])
+
+        return write_action(action, written, self.before)
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
-        name = re.escape(self.prefix)
-        invoke = re.compile(rf'<{name}invoke name="([^"\n]*)">\s*')
-        parameter = re.compile(
-            rf'<{name}parameter name="([^"\n]*)"(?: string="(true|false)")?>(.*?)</{name}parameter>\s*', re.DOTALL
-        )
-        closing = f"</{self.prefix}invoke>"
-        calls: list[ToolCall | BadCall] = []
-        at = mark.end()
-        while head := invoke.match(text, at):
-            begin, at, given = at, head.end(), list[tuple[str, str]]()
-            texts: set[str] = set()
-            while found := parameter.match(text, at):
-                given.append((unescape(found[1]), found[3]))
-                texts |= {unescape(found[1])} if found[2] == "true" else set()
-                at = found.end()
-            if not text.startswith(closing, at):
-                at = begin
-                break
-            at += len(closing)
-            call = read_arguments(unescape(head[1]), given, tools, text[begin:at])
-            calls.append(_as_texts(call, dict(given), texts))
-            at = skip(text, at)
+        tags, calls, at = self._tags, list[ToolCall | BadCall](), mark.end()
+        while call := tags.match(text, at):
+            calls.append(call.read(tools, text[at : call.end]))
+            at = skip(text, call.end)
         if calls and text.startswith(self.end, at):
             return calls, at + len(self.end)
         following = mark.re.search(text, at)
@@ -85,6 +70,20 @@ class Invoke(PlainFormat):
         shown = f'<{self.prefix}invoke name="NAME"><{self.prefix}parameter name="NAME">VALUE'
         problem = f"got no whole call, or no {self.end} after the calls; need {self.start}{shown}... {self.end}"
         return [*calls, BadCall(text=text[at if calls else mark.start() : stop], problem=problem)], stop
+
+    @property
+    def _tags(self) -> TaggedCalls:
+        name = re.escape(self.prefix)
+        return TaggedCalls(
+            head=re.compile(rf'<{name}invoke name="(?P<name>[^"\n]*)">\s*'),
+            argument=re.compile(
+                rf'<{name}parameter name="(?P<name>[^"\n]*)"(?: string="(?P<text>true|false)")?>(?P<value>.*?)'
+                rf"</{name}parameter>\s*",
+                re.DOTALL,
+            ),
+            end=re.compile(rf"</{name}invoke>"),
+            read_name=unescape,
+        )
 
     def _written(self, call: ToolCall, hide: Callable[[str], str]) -> str:
         values = "".join(f"{self._argument(name, value, hide)}\n" for name, value in call.arguments.items())
@@ -100,11 +99,3 @@ class Invoke(PlainFormat):
 
     def _holds(self, text: str) -> bool:
         return f"</{self.prefix}parameter" not in text and self.end not in text
-
-
-def _as_texts(call: ToolCall | BadCall, given: dict[str, str], texts: set[str]) -> ToolCall | BadCall:
-    """A call whose arguments of some names are their texts."""
-    if isinstance(call, BadCall):
-        return call
-    values = {name: given[name] if name in texts else value for name, value in call.arguments.items()}
-    return ToolCall(name=call.name, arguments=values)
