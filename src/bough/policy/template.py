@@ -65,7 +65,10 @@ class ChatTemplate:
         format: The form of its calls.
         found: Where the form was found, a sentence.
         takes_tools: Whether the template writes tools.
-        writes_calls: Whether it writes calls, in the form.
+        no_tools: What it gets as tools where there are none.
+        tools_in_message: Whether it takes tools as the system message's "tools".
+        takes_system: Whether it writes system messages.
+        writes_calls: Whether it writes calls, in the format.
         takes_results: Whether it writes results.
         prompt_thinking: The thinking at the end of the generation prompt; where it is open, an action begins in it.
         empty_thinking: What ends thinking that was opened and has no content.
@@ -104,13 +107,13 @@ class ChatTemplate:
             self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self._own = f"{written} {self._arguments}"
         # Some templates iterate over tools without a test for None.
-        self._no_tools: list[object] | None = None
+        self.no_tools: list[object] | None = None
         self._given, self._template = call_format, str(written)
         self.format: CallFormat = call_format or TextCalls()
         self.found, self.empty_thinking = "", ""
         self.takes_tools = self.writes_calls = self.takes_results = False
-        self._takes_system, self._joins_users = True, False
-        self._tools_in_message = self._json_arguments = False
+        self.takes_system, self._joins_users = True, False
+        self.tools_in_message = self._json_arguments = False
         self.lead = self.call_lead = self.call_tail = ""
         self.around_result = ("", "")
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
@@ -125,10 +128,10 @@ class ChatTemplate:
         """Find out on short conversations what the template takes."""
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
         if not self._tried(user):
-            self._no_tools = []
+            self.no_tools = []
         prompt = self._text((user,))
         self.prompt_thinking = prompt_thinking(prompt)
-        self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
+        self.takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)
         ended = is_empty_thinking(lead, opened=True)
@@ -158,21 +161,21 @@ class ChatTemplate:
         """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
         shown = list(entries)
         begins = shown[:1] and shown[0].role == "system"
-        if tools and (self._tools_in_message or not self.takes_tools):
+        if tools and (self.tools_in_message or not self.takes_tools):
             written = "" if self.takes_tools else tools_as_text(json.loads(tools), self.format)
             system = "\n\n".join(filter(None, [shown[0].content if begins else "", written]))
             shown[: 1 if begins else 0] = [Entry("system", system)]
         if not self.writes_calls or not self.takes_results:
             shown = without_tool_role(shown, self.format, calls=not self.writes_calls, results=not self.takes_results)
-        if not self._takes_system:
+        if not self.takes_system:
             shown = without_system_role(shown)
         if self._joins_users:
             shown = joined_role(shown, "user", "\n\n")
         messages = [self._message(entry) for entry in shown]
         rows = json.loads(tools) if tools and self.takes_tools else None
-        if rows and self._tools_in_message:
+        if rows and self.tools_in_message:
             messages[0]["tools"] = json.dumps([each["function"] for each in rows], ensure_ascii=False)
-        return messages, None if self._tools_in_message else rows
+        return messages, None if self.tools_in_message else rows
 
     def frame(self, entries: tuple[Entry, ...], tools: str) -> list[str] | None:
         """The template's text before, between and after the sampled messages; None when it drops one.
@@ -232,7 +235,7 @@ class ChatTemplate:
 
     def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
         messages, shown = self.entries(entries, tools)
-        tools_given = self._no_tools if shown is None else shown
+        tools_given = self.no_tools if shown is None else shown
         given = self._arguments if tools_given is None else {**self._arguments, "tools": tools_given}
         try:
             with processor_limit(DEADLINE_S):
@@ -294,7 +297,7 @@ class ChatTemplate:
             return
         self.format = TextCalls(python=family.form) if isinstance(family.form, ToolCode) else family.form
         self.found = "set by policy.call_format" if self._given else "its marks are in the chat template"
-        for self._tools_in_message in (False, True):
+        for self.tools_in_message in (False, True):
             self.takes_tools = True
             self.takes_tools = "[[tool]]" in self._tried(user, tools=tools)
             if self.takes_tools:

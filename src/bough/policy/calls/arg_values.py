@@ -57,9 +57,9 @@ class ArgValues(PlainFormat):
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
         start, end = self._tag("tool_call"), self._tag("/tool_call")
-        if not self.suffix and text.startswith("{", mark.end()):
-            return hermes.read_call(text, mark)
-        call = self._tags.match(text, mark.end())
+        if text.startswith("{", mark.end()):
+            return hermes.read_call(text, mark, start, end)
+        call = self._tags.match(text, mark.end(), end)
         if call is None or not call.name:
             shown = f"{start}NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>{end}"
             return bad_call(text, mark, end, f"got no name, or no {end} after the arguments; need {shown}", mark.re)
@@ -83,8 +83,8 @@ class ArgValues(PlainFormat):
         return f"{self._tag('tool_calls')}\n{each}\n{self._tag('/tool_calls')}" if self.around else each
 
     def _call(self, call: ToolCall, hide: Callable[[str], str]) -> str:
-        if not self.suffix and not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
-            return hermes.write_call(call, hide)
+        if not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
+            return hermes.write_call(call, hide, self._tag("tool_call"), self._tag("/tool_call"))
         head = f"{self._tag('tool_call')}{hide(call.name)}{self._tag('tool_sep') if self.around else ''}{self.line}"
         parts = [
             f"{self._tag('arg_key')}{hide(name)}{self._tag('/arg_key')}{self.line}"

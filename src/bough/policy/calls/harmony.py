@@ -50,14 +50,19 @@ class Harmony(PlainFormat):
         thoughts, said = list[str](), list[str]()
         calls: list[ToolCall | BadCall] = []
         at, open_thought = 0, False
+
+        def say(written: str, left: str) -> None:
+            if TO not in left:
+                said.append(left)
+                return
+            problem = f"got a call without a message; need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
+            calls.append(BadCall(text=written, problem=problem))
+
         while at < len(text):
             head = HEAD.search(text, at)
             outside = text[at : head.start() if head else len(text)]
-            if TO in MARKS.sub("", outside):
-                problem = f"got a call without a message; need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
-                calls.append(BadCall(text=outside, problem=problem))
-            elif left := MARKS.sub("", outside):
-                said.append(left)
+            if left := MARKS.sub("", outside):
+                say(outside, left)
             if head is None:
                 break
             header = next((part for part in (head[1], head[2] or "") if "to=" in part), "")
@@ -71,7 +76,7 @@ class Harmony(PlainFormat):
                 thoughts.append(content)
                 open_thought = ending != END
             else:
-                said.append(content)
+                say(content, content)
         spoken = "".join(said)
         open_thought = open_thought and not spoken and not calls
         thought = f"{THINK}{''.join(thoughts)}{'' if open_thought else THINK_END}" if thoughts else ""

@@ -49,22 +49,29 @@ class Hermes(PlainFormat):
         return json_calls(tools, OPEN, CLOSE, most_calls=most_calls)
 
 
-def read_call(text: str, mark: re.Match[str]) -> ReadCalls:
-    """The call after a mark. A bad one ends at its closing tag, else before the next call."""
-    begin = mark.end()
+def read_call(text: str, mark: re.Match[str], begin: str = OPEN, end: str = CLOSE) -> ReadCalls:
+    """The call after a mark. A bad one ends at its closing tag, else before the next call.
+
+    Args:
+        text: The text of an action.
+        mark: The mark, with the blanks after it.
+        begin: The text before a call.
+        end: The text after it.
+    """
+    next_mark = re.compile(re.escape(begin))
     try:
-        value, end = decode_json(text, begin)
+        value, stop = decode_json(text, mark.end())
     except ValueError as error:
-        problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {OPEN} and {CLOSE}'
-        return bad_call(text, mark, CLOSE, problem, MARK)
-    if (closed := after(text, end, CLOSE)) > end:
-        return [json_call(value, text[begin:end], key="arguments", call_id=no_id)], closed
-    problem = f"got no {CLOSE} after the call; end each call with it"
-    if CLOSE in text[end:].partition(OPEN)[0]:
-        problem = f"got text between the JSON of a call and {CLOSE}; need the JSON alone"
-    return bad_call(text, mark, CLOSE, problem, MARK)
+        problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {begin} and {end}'
+        return bad_call(text, mark, end, problem, next_mark)
+    if (closed := after(text, stop, end)) > stop:
+        return [json_call(value, text[mark.end() : stop], key="arguments", call_id=no_id)], closed
+    problem = f"got no {end} after the call; end each call with it"
+    if end in text[stop:].partition(begin)[0]:
+        problem = f"got text between the JSON of a call and {end}; need the JSON alone"
+    return bad_call(text, mark, end, problem, next_mark)
 
 
-def write_call(call: ToolCall, hide: Callable[[str], str]) -> str:
-    """The text of a call."""
-    return f"{OPEN}\n{hide(write_json(call_row(call)))}\n{CLOSE}"
+def write_call(call: ToolCall, hide: Callable[[str], str], begin: str = OPEN, end: str = CLOSE) -> str:
+    """The text of a call between two texts."""
+    return f"{begin}\n{hide(write_json(call_row(call)))}\n{end}"

@@ -18,7 +18,7 @@ class Invoke(PlainFormat):
     r"""The calls are `<invoke name="NAME">` with `<parameter name="NAME">` for each argument, between two marks.
 
     Attributes:
-        start: The text before the calls.
+        start: The text before the calls. Without it, the tag of a tool begins calls too.
         end: The text after them.
         prefix: Written before the names of the inner tags.
         before: Written between a text and the calls.
@@ -42,11 +42,12 @@ class Invoke(PlainFormat):
     @property
     def marks(self) -> tuple[str, ...]:
         """See `CallFormat`."""
-        return (self.start,)
+        return (self.start, f"<{self.prefix}invoke name=")
 
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        return scan(re.compile(rf"{re.escape(self.start)}\s*"), text, begin, partial(self._read, text, tools))
+        mark = re.compile(rf"{re.escape(self.start)}\s*|(?=<{re.escape(self.prefix)}invoke name=)")
+        return scan(mark, text, begin, partial(self._read, text, tools))
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
@@ -58,12 +59,12 @@ class Invoke(PlainFormat):
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
         tags, calls, at = self._tags, list[ToolCall | BadCall](), mark.end()
-        while call := tags.match(text, at):
+        while call := tags.match(text, at, self.end):
             calls.append(call.read(tools, text[at : call.end]))
             at = skip(text, call.end)
         if calls and text.startswith(self.end, at):
             return calls, at + len(self.end)
-        following = mark.re.search(text, at)
+        following = re.compile(re.escape(self.start)).search(text, max(at, mark.start() + 1))
         limit = following.start() if following else len(text)
         ended = text.find(self.end, at, limit)
         stop = limit if ended < 0 else ended + len(self.end)

@@ -56,8 +56,14 @@ class TaggedCalls:
     end: re.Pattern[str]
     read_name: Callable[[str], str] = field(default=str.strip)
 
-    def match(self, text: str, begin: int) -> TaggedCall | None:
-        """The call at a position; None where there is none, or none that ends."""
+    def match(self, text: str, begin: int, never: str) -> TaggedCall | None:
+        """The call at a position; None where there is none, or none that ends.
+
+        Args:
+            text: The text of an action.
+            begin: The position.
+            never: The text after all calls, which no value has: a value that does not end would have it.
+        """
         head = self.head.match(text, begin)
         if head is None:
             return None
@@ -73,5 +79,7 @@ class TaggedCalls:
         as_text = frozenset(
             name for name, each in zip(names, found, strict=True) if each.groupdict().get("text") == "true"
         )
+        if any(never in value for value in values):
+            return None
         given = [*zip(names, values, strict=True)]
         return TaggedCall(name=self.read_name(head["name"]), arguments=given, as_text=as_text, end=end.end())

@@ -13,8 +13,8 @@ from bough.policy.calls.tags import TaggedCalls
 from bough.tree import Action, Tool, ToolCall
 
 TAGS = TaggedCalls(
-    head=re.compile(r"<function=(?P<name>[^>\n]*)>\s*"),
-    argument=re.compile(r"<parameter=(?P<name>[^>\n]*)>\n?(?P<value>.*?)\n?</parameter>\s*", re.DOTALL),
+    head=re.compile(r"<function=(?P<name>[^<>\n]*)>\s*"),
+    argument=re.compile(r"<parameter=(?P<name>[^<>\n]*)>\n?(?P<value>.*?)\n?</parameter>\s*", re.DOTALL),
     end=re.compile(r"</function>"),
 )
 NAME = re.compile(r"[^<>\n\s](?:[^<>\n]*[^<>\n\s])?")
@@ -63,9 +63,9 @@ class XmlParameters(PlainFormat):
         return write_action(action, written, self.before)
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
-        if mark[0].strip() == hermes.OPEN and text.startswith("{", mark.end()):
-            return hermes.read_call(text, mark)
-        call = TAGS.match(text, mark.end())
+        if mark[0] and text.startswith("{", mark.end()):
+            return hermes.read_call(text, mark, self.start, self.end)
+        call = TAGS.match(text, mark.end(), self.end)
         if call is None:
             shown = f"{self.start}<function=NAME><parameter=NAME>VALUE</parameter></function>{self.end}"
             problem = f"got no <function=NAME>, or no </function> after the arguments; need {shown}"
@@ -75,7 +75,7 @@ class XmlParameters(PlainFormat):
 
     def _written(self, call: ToolCall, hide: Callable[[str], str]) -> str:
         if not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
-            return hermes.write_call(call, hide)
+            return hermes.write_call(call, hide, self.start, self.end)
         values = [
             f"<parameter={hide(name)}>{self.line}{hide(write_value(value, self._holds))}{self.line}</parameter>\n"
             for name, value in call.arguments.items()
