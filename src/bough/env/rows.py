@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -40,8 +42,8 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
     """The source as a setting: a path, the address of a function, or lines of JSON.
 
     Raises:
-        ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
-            a table or the id of a data set.
+        ValueError: when there is no row, one cannot be written as JSON, the function is not at the top of a module, or
+            the source is a table or the id of a data set.
     """
     if isinstance(source, str) and DATASET.fullmatch(source) and not _may_be_file(Path(source)):
         raise ValueError(
@@ -59,7 +61,29 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> str | tuple[str, ...]:
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
-    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+    rows = tuple(_line(row, f"tasks: row {number}", prompt) for number, row in enumerate(source, 1))
+    if not rows:
+        raise ValueError("tasks: got no rows; need at least one")
+    return rows
+
+
+def check_row_file(place: str | tuple[str, ...], name: str) -> None:
+    """Checks that the file of a source exists, where it is one.
+
+    Args:
+        place: As returned by `place_of`.
+        name: Name of the environment.
+
+    Raises:
+        FileNotFoundError: when it does not.
+    """
+    if isinstance(place, str) and _is_path(place) and not Path(place).is_file():
+        raise FileNotFoundError(f"{name}: got tasks={place!r}, which is no file; need {FORMATS}")
+
+
+def _is_path(place: str) -> bool:
+    """Whether a source is a path, and not the address of a function."""
+    return ":" not in Path(place).name or Path(place).is_file()
 
 
 def _may_be_file(path: Path) -> bool:
@@ -113,7 +137,7 @@ class RowTasks:
     """The tasks of rows, by split.
 
     The row's "split" decides where it is given, else a hash of the row without "id" and "split". So equal rows are
-    always in one split. Equal rows without different ids are one task.
+    always in one split. They are different tasks: the second of them has "-2" at the end of its id.
 
     Args:
         name: Name of the environment, for the ids of tasks.
@@ -121,7 +145,8 @@ class RowTasks:
         prompt: The column of the prompts.
 
     Raises:
-        ValueError: when a row has no prompt or an unknown split, or two rows have one id, or equal rows two splits.
+        ValueError: when there is no row, one has no prompt or an unknown split, two rows have one id, or equal rows two
+            splits.
         OSError: when the file cannot be read.
     """
 
@@ -131,7 +156,10 @@ class RowTasks:
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
         self.by_split: dict[Split, list[Task]] = {split: [] for split in SPLITS}
         splits: dict[str, Split] = {}
-        contents: dict[str, str] = {}
+        ids: set[str] = set()
+        copies: Counter[str] = Counter()
+        if not lines:
+            raise ValueError(f"{name}: got no rows of tasks; need at least one")
         for where, line in lines:
             row = _row(line, where, prompt)
             content = json.dumps({key: row[key] for key in row if key not in ("id", "split")}, sort_keys=True)
@@ -143,13 +171,14 @@ class RowTasks:
                     f"{where}: got equal tasks in the splits {splits[content]} and {split}; need one split"
                 )
             task = instance_task(name=name, content=content, data=row)
-            if row.get("id") not in (None, ""):
-                task = Task(id=str(row["id"]), seed=task.seed, data=row)
-            if task.id not in contents:
-                self.by_split[split].append(task)
-            elif contents[task.id] != content:
+            own_id = row.get("id") not in (None, "")
+            copies[task.id] += not own_id
+            if own_id or copies[task.id] > 1:
+                task = replace(task, id=str(row["id"]) if own_id else f"{task.id}-{copies[task.id]}")
+            if task.id in ids:
                 raise ValueError(f"{where}: got a second task with the id {task.id!r:.80}; need different ids")
-            contents[task.id] = content
+            ids.add(task.id)
+            self.by_split[split].append(task)
         self.first = next((task for tasks in self.by_split.values() for task in tasks), None)
 
     def draw(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -170,7 +199,7 @@ class RowTasks:
 
 def _lines(name: str, place: str | tuple[str, ...], prompt: str) -> Sequence[tuple[str, str]]:
     """The rows as lines of JSON, each after its place."""
-    if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
+    if isinstance(place, str) and _is_path(place):
         return [*read_row_file(Path(place))]
     if isinstance(place, tuple):
         return [(f"{name}: task {number}", line) for number, line in enumerate(place, 1)]
