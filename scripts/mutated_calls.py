@@ -37,7 +37,7 @@ ACTIONS = (
     Action(text="<think>\n\n</think>", calls=CALLS),
 )
 PIECES = (
-    *'{}[]()"\\\0,:=é\n<>/|\'`',
+    *"{}[]()\"\\\0,:=é\n<>/|'`",
     *("9" * 400, "1e999", "NaN", "[" * 300, "\\ud800", "lambda: 0", "**a", "\u2028"),
     *("<tool_call>", "</tool_call>", "<think>", "</think>", "null", "&lt;", "```"),
 )

@@ -13,6 +13,7 @@ class PlainRenderer:
     __slots__ = ()
 
     prompt_thinking: ThinkingState | None = None
+    part_separator = "\n"
 
     def call_grammar(self, tools: Sequence[Tool], **settings: object) -> NoReturn:
         del tools, settings

@@ -80,6 +80,11 @@ class Renderer(Protocol):
         """
         ...
 
+    @property
+    def part_separator(self) -> str:
+        """What stands between the parts of a message's content, such as two texts of one request."""
+        ...
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Renders a whole context, up to the first token of the next action."""
         ...

@@ -51,6 +51,11 @@ class Messages:
         """A server keeps the thinking of its model apart."""
         return None
 
+    @property
+    def part_separator(self) -> str:
+        """Parts are lines."""
+        return "\n"
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Render a whole context, up to the generation prompt."""
         rows = [tool_record(tool) for tool in tools]

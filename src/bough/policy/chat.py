@@ -1,17 +1,18 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bough.grammar import Grammar
-from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name, foreign_call
+from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name
+from bough.policy.calls.lost import EXAMPLE, call_tags, with_lost_call
 from bough.policy.literal import LiteralEncoder, Tokens
-from bough.policy.marks import SHAPE, THINKING, plain_marks, used_marks
-from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
+from bough.policy.marks import THINKING, plain_marks, used_marks
+from bough.policy.template import ChatTemplate, Entry
+from bough.policy.template_trial import RefusedByTemplate
 from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls
 from bough.tree import (
@@ -20,22 +21,12 @@ from bough.tree import (
     BadCall,
     Message,
     Tool,
-    ToolCall,
     action_text,
     call_record,
     tool_record,
 )
-from bough.tree.thinking import (
-    THINK_END,
-    ThinkingState,
-    find_outside_thinking,
-    open_thinking,
-    without_empty_thinking,
-)
+from bough.tree.thinking import THINK_END, ThinkingState, without_empty_thinking
 from bough.units import MIB
-
-EXAMPLE = Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),))
-"""Shows the format of calls."""
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -95,8 +86,7 @@ class ChatRenderer:
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
         self.template = ChatTemplate(tokenizer, template, date, call_format)
-        tags = {*self.template.format.marks, *SHAPE.findall(self.template.format.write(EXAMPLE))}
-        self.call_tags = re.compile("|".join(map(re.escape, sorted(tags))) or "(?!)")
+        self.call_tags = call_tags(self.template.format)
         self._spoken = TextCache(self._decode, most_bytes=64 * MIB)
         self._readable = TextCache(self._without_marks, most_bytes=64 * MIB)
         self._context_tokens = context_tokens
@@ -120,7 +110,13 @@ class ChatRenderer:
     @property
     def prompt_thinking(self) -> ThinkingState | None:
         """See `Renderer`."""
-        return self.template.prompt_thinking if THINK_END in str(self._tokenizer.chat_template) else None
+        known = self.template.prompt_thinking is ThinkingState.OPEN or THINK_END in str(self._tokenizer.chat_template)
+        return self.template.prompt_thinking if known else None
+
+    @property
+    def part_separator(self) -> str:
+        """See `Renderer`: what the template writes between parts; a line feed where it takes none."""
+        return self.template.part_separator
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
@@ -221,21 +217,7 @@ class ChatRenderer:
     def parse_text(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The text and the calls of an action, from its text with special tokens and without a stop token."""
         action = self.template.parse(text, tools)
-        return action if action.calls else self._lost_call(action, tools)
-
-    def _lost_call(self, action: Action, tools: Sequence[Tool]) -> Action:
-        """An action without calls, with the one that it has in a place or a format in which it is none."""
-        own, example = self.template.format, self.template.format.write(EXAMPLE)
-        if found := self.call_tags.search(action.text, open_thinking(action.text)):
-            return _with_bad(
-                action, found.start(), f"got a call in thinking that does not end; need {THINK_END} before it"
-            )
-        if found := find_outside_thinking(self.call_tags, action.text):
-            return _with_bad(action, found.start(), f"got a part of a call; need {example!r}")
-        if foreign := foreign_call(action.text, own, tools):
-            family, begin = foreign
-            return _with_bad(action, begin, f"got a call in the format of {family}; need {example!r}", family)
-        return action
+        return action if action.calls else with_lost_call(action, self.template.format, self.call_tags, tools)
 
     @property
     def call_format(self) -> str:
@@ -389,12 +371,6 @@ class ChatRenderer:
         edges = [*found[0], *[token for token in found[1] if token in added][:1], *self.stop_tokens]
         # Blanks and words may be added tokens, too.
         return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}
-
-
-def _with_bad(action: Action, begin: int, problem: str, family: str = "") -> Action:
-    """An action whose text from a position on is a bad call."""
-    bad = BadCall(text=action.text[begin:], problem=problem, family=family)
-    return Action(text=action.text[:begin].strip(), calls=(bad,))
 
 
 def _same(one: str, other: str) -> bool:

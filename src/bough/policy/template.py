@@ -1,7 +1,8 @@
 """Applies a tokenizer's chat template to messages and tools."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import count, takewhile
@@ -13,6 +14,7 @@ from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_by
 from bough.policy.calls.find import PROBE_NAME
 from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
+from bough.policy.template_trial import DEADLINE_S, RefusedByTemplate, try_template
 from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls, tools_as_text
 from bough.tree import Action, Tool, ToolCall, call_record, tool_record
@@ -28,7 +30,7 @@ from bough.tree.thinking import (
 )
 from bough.units import MIB
 from bough.usercode.processor_limit import OutOfTime, processor_limit
-from bough.usercode.trial import TrialError, try_in_child
+from bough.usercode.trial import TrialError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -41,15 +43,8 @@ PROBE_TOOL = Tool(
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
 
-DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
-"""Limits of the first renderings of a template together; the time is also that of each later one."""
-
 MOST_CHARACTERS, MOST_COPIES = 100_000, 16
 """A template writes at most so many characters of its own, and so many copies of what it is given."""
-
-
-class RefusedByTemplate(ValueError):
-    """The template raised an error on a conversation."""
 
 
 class ChatTemplate:
@@ -78,6 +73,7 @@ class ChatTemplate:
             or what the format writes there.
         call_lead: What it writes between the generation prompt and the name of a message's first call.
         call_tail: What it writes between the name of a call without arguments and the end of the message.
+        part_separator: What it writes between the parts of a message's content; a line feed where it takes none.
         around_result: What it writes between a call and the content of its result, and after it; "" each where it
             takes no results.
     """
@@ -119,7 +115,7 @@ class ChatTemplate:
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
         self.text = TextCache(self._text, most_bytes=256 * MIB)
         try:
-            _try(written, lambda: (self._probe(), self._probe_long()))
+            try_template(written, lambda: (self._probe(), self._probe_long()))
         except TrialError as error:
             raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
         self._probe()
@@ -141,6 +137,7 @@ class ChatTemplate:
         self.lead = lead if own or is_empty_thinking(lead) else ""
         result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
         self.takes_raw_calls = not self.takes_results or bool(self._tried(user, said, result, said, result))
+        self.part_separator = self._find_separator()
 
     def parse(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The action in a text after the generation prompt."""
@@ -234,12 +231,25 @@ class ChatTemplate:
         return json.dumps(call["arguments"], ensure_ascii=False) if self._json_arguments else call["arguments"]
 
     def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
-        messages, shown = self.entries(entries, tools)
-        tools_given = self.no_tools if shown is None else shown
+        text = self._applied(*self.entries(entries, tools), generates)
+        most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
+        if len(text) > most:
+            raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                "got a chat template that writes half of a surrogate pair; need whole characters"
+            ) from error
+        return text
+
+    def _applied(self, messages: list[dict[str, Any]], tools: list[Any] | None, generates: bool) -> str:
+        """The template's text of messages as it gets them."""
+        tools_given = self.no_tools if tools is None else tools
         given = self._arguments if tools_given is None else {**self._arguments, "tools": tools_given}
         try:
             with processor_limit(DEADLINE_S):
-                text: str = self._tokenizer.apply_chat_template(
+                return self._tokenizer.apply_chat_template(
                     messages, tokenize=False, add_generation_prompt=generates, **given
                 )
         except OutOfTime as error:
@@ -255,16 +265,6 @@ class ChatTemplate:
             raise RefusedByTemplate(
                 f"got a chat template that fails: {reason:.300}; need one for user and assistant"
             ) from error
-        most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
-        if len(text) > most:
-            raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                "got a chat template that writes half of a surrogate pair; need whole characters"
-            ) from error
-        return text
 
     def _tried(self, *entries: Entry, tools: str = "", generates: bool = True) -> str:
         """The text of messages; "" when the template refuses them."""
@@ -277,6 +277,18 @@ class ChatTemplate:
         """What the template writes between the generation prompt and a mark in the message after it."""
         begin, (whole, _, _) = self._text(entries[:1]), self._text(entries, "", False).partition(mark)
         return whole.removeprefix(begin) if whole.startswith(begin) else ""
+
+    def _find_separator(self) -> str:
+        """What the template writes between two parts of a content; a line feed where it takes no parts."""
+        parts = [{"type": "text", "text": text} for text in ("[[one]]", "[[two]]")]
+        with suppress(RefusedByTemplate):
+            text = self._applied([{"role": "user", "content": parts}], None, True)
+            _, first, rest = text.partition("[[one]]")
+            between, second, _ = rest.partition("[[two]]")
+            # A template that takes texts alone may write the list as Python or JSON does.
+            if first and second and not re.search(r"\btext\b", between):
+                return between
+        return "\n"
 
     def _find_tools(self, user: Entry) -> None:
         """Find the form of calls, and which of tools, calls and results the template writes."""
@@ -344,27 +356,6 @@ class ChatTemplate:
         """The text of a message without what ends it: the template's text after a message without calls."""
         whole = self._text((Entry("user", "a"), Entry("assistant", "[[said]]")), "", False)
         return said.removesuffix(whole.partition("[[said]]")[2])
-
-
-_PASSED: set[str] = set()
-"""The templates that passed their trial in this process."""
-
-
-def _try(template: object, render: Callable[[], object]) -> None:
-    """Render in a child first, once for each template.
-
-    Raises:
-        TrialError: when the template crashes, hangs or fills memory there. One that refuses its conversation passes.
-    """
-    name = str(template)
-
-    def refuses() -> None:
-        with suppress(RefusedByTemplate):
-            render()
-
-    if name not in _PASSED:
-        try_in_child(refuses, deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES)
-        _PASSED.add(name)
 
 
 def _called(*calls: ToolCall, content: str = "") -> Entry:

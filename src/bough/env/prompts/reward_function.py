@@ -116,7 +116,7 @@ class RewardFunction:
             need = "a list with one value for each completion, here one"
             if not what:
                 need = "a list with one number for each completion, here one; None for a task that it does not rate"
-            raise wrong_result(values, self.function, need, what)
+            raise wrong_result(cast("object", values), self.function, need, what)
         return found[0]
 
     def _logged_name(self, function: str, name: object) -> str:

@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from bough.policy.calls.families import FAMILIES, Family
 from bough.policy.calls.format import CallFormat
+from bough.policy.calls.scan import skip
 from bough.tree import Action, Tool, ToolCall
 from bough.tree.thinking import answer_of, find_outside_thinking
 
@@ -66,7 +67,7 @@ def foreign_call(text: str, form: CallFormat, tools: Sequence[Tool] = ()) -> tup
         parsed = each.form.parse(text)
         if any(isinstance(call, ToolCall) and call.name in names for call in parsed.calls):
             before = takewhile(lambda pair: pair[0] == pair[1], zip(parsed.text, text, strict=False))
-            return each.name, sum(1 for _ in before)
+            return each.name, skip(text, sum(1 for _ in before))
     return None
 
 

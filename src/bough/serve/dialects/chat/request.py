@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 from bough.serve.dialects.ordered import ordered
 from bough.serve.dialects.sampling_fields import SamplingFields
 from bough.serve.errors import ApiError
+from bough.serve.parts import PartsText
 from bough.serve.request import (
     MOST_CALLS,
     MOST_MESSAGES,
@@ -72,8 +73,7 @@ class ChatMessage(BaseModel):
             field = f"messages[{place}].tool_call_id"
             raise ApiError(400, f"{field}: got none; need the id of the call of this result", param=field)
         content = self.content or self.refusal or ""
-        # vLLM joins parts so, too.
-        text = content if isinstance(content, str) else "\n".join(part.text for part in content)
+        text = content if isinstance(content, str) else PartsText(part.text for part in content)
         calls = tuple(
             ToolCall(
                 name=call.function.name,

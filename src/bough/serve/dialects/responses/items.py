@@ -13,6 +13,7 @@ from bough.serve.dialects.responses.request import (
     TextPart,
 )
 from bough.serve.errors import ApiError
+from bough.serve.parts import PartsText
 from bough.serve.request import MOST_CALLS, read_arguments
 from bough.serve.thinking import ThinkingMessage
 from bough.tree import Message, ToolCall
@@ -101,7 +102,7 @@ def _ends(answer: _Answer, item: Item) -> bool:
 
 
 def _text(content: str | Parts) -> str:
-    """The text of a content; parts are lines, as in chats."""
+    """The text of a content."""
     if isinstance(content, str):
         return content
-    return "\n".join(part.text if isinstance(part, TextPart) else part.refusal for part in content)
+    return PartsText(part.text if isinstance(part, TextPart) else part.refusal for part in content)
