@@ -1,6 +1,6 @@
 """Parses mutated calls of each model family: every result is typed, and no text with a tag of a call is an answer.
 
-    python scripts/mutated_calls.py [COUNT]
+    python -m scripts.mutated_calls [COUNT]
 
 A row for each family: how many of COUNT texts (10,000) have a call, a bad call alone, or text alone, how many of the
 last have a tag of a call outside of thinking (silent), and how many good calls are parsed otherwise when they are

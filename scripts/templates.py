@@ -1,6 +1,6 @@
 """Checks the chat templates of a folder: the format of calls that is found, and what is written, parsed and rendered.
 
-    python scripts/templates.py FOLDER...
+    python -m scripts.templates FOLDER...
 
 A row for each `.jinja` file: its format and where it was found, how many of twelve actions are parsed as written, how
 many conversations without sampled tokens equal `apply_chat_template`, and the outcomes of mutated calls. The tokenizer
@@ -23,7 +23,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from bough.policy.chat import ChatRenderer
 from bough.tree import Action, Message, Tool, ToolCall, tool_record
 
-MUTATIONS = 1000
+MUTATIONS = 200
 PLAIN = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 BAR, OTHER = "[|\uff5c]", "[^|\uff5c<>{}'\"]+"
 SPECIAL = re.compile(

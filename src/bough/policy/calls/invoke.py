@@ -59,7 +59,7 @@ class Invoke(PlainFormat):
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
         tags, calls, at = self._tags, list[ToolCall | BadCall](), mark.end()
-        while call := tags.match(text, at, self.end):
+        while call := tags.match(text, at, f"</{self.prefix}invoke>"):
             calls.append(call.read(tools, text[at : call.end]))
             at = skip(text, call.end)
         if calls and text.startswith(self.end, at):
@@ -99,4 +99,4 @@ class Invoke(PlainFormat):
         return f'<{self.prefix}parameter name="{hide(escape(name))}"{kind}>{hide(text)}</{self.prefix}parameter>'
 
     def _holds(self, text: str) -> bool:
-        return f"</{self.prefix}parameter" not in text and self.end not in text
+        return not any(f"</{self.prefix}{tag}" in text for tag in ("parameter", "invoke")) and self.end not in text

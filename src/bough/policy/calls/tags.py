@@ -62,7 +62,7 @@ class TaggedCalls:
         Args:
             text: The text of an action.
             begin: The position.
-            never: The text after all calls, which no value has: a value that does not end would have it.
+            never: The text after a call, which no value has: a value that does not end would have it.
         """
         head = self.head.match(text, begin)
         if head is None:
