@@ -87,20 +87,20 @@ def outcome(chat: ChatRenderer, text: str) -> tuple[str, bool, bool]:
     Raises:
         ValueError: when a call has no name, or a bad one no problem.
     """
-    form, found = chat.template.format, chat.parse_text(text)
+    call_format, found = chat.template.format, chat.parse_text(text)
     good = [each for each in found.calls if isinstance(each, ToolCall)]
     if not all(each.problem if isinstance(each, BadCall) else each.name for each in found.calls):
         raise ValueError(f"got {found} of {text!r}; need names and problems")
     silent = not found.calls and find_outside_thinking(chat.call_tags, found.text) is not None
-    again = form.parse(_ended(form, form.write(Action(calls=tuple(good))))).calls
+    again = call_format.parse(_ended(call_format, call_format.write(Action(calls=tuple(good))))).calls
     changed = [(each.name, each.arguments) for each in good] != [
         (each.name, each.arguments) for each in again if isinstance(each, ToolCall)
     ]
     return "call" if good else "bad" if found.calls else "text", silent, changed
 
 
-def _ended(form: CallFormat, text: str) -> str:
-    return next((text.removesuffix(stop) for stop in form.stops if text.endswith(stop)), text)
+def _ended(call_format: CallFormat, text: str) -> str:
+    return next((text.removesuffix(stop) for stop in call_format.stops if text.endswith(stop)), text)
 
 
 def outcomes(chat: ChatRenderer, count: int) -> Counter[str]:
@@ -118,12 +118,12 @@ def shown(found: Counter[str]) -> str:
     return ", ".join(f"{found[name]} {name}" for name in ("call", "bad", "text", "silent", "changed"))
 
 
-def family_outcomes(form: CallFormat, count: int) -> Counter[str]:
+def family_outcomes(call_format: CallFormat, count: int) -> Counter[str]:
     """The outcomes of a format, half of them in thinking that the prompt opens."""
     found = Counter[str]()
     for opening in ("", "<think>\n"):
-        made = byte_tokenizer(CHATML.replace("OPEN", opening), form.stops)
-        found += outcomes(ChatRenderer(made, template={}, call_format=form), count // 2)
+        made = byte_tokenizer(CHATML.replace("OPEN", opening), call_format.stops)
+        found += outcomes(ChatRenderer(made, template={}, call_format=call_format), count // 2)
     return found
 
 
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the table; return the exit status."""
     count, good = int(arguments[0]) if arguments else COUNT, True
     for family in FAMILIES:
-        found = family_outcomes(family.form, count)
+        found = family_outcomes(family.call_format, count)
         print(f"{family.name} | {shown(found)}", flush=True)
         good &= not found["silent"] and not found["changed"]
     return 0 if good else 1

@@ -126,25 +126,25 @@ def thinking_that_the_prompt_opened_is_ended(name: str) -> None:
 
 
 def test_the_table_has_no_two_formats_alike_and_each_parses_what_it_writes() -> None:
-    forms = [each.form for each in FAMILIES]
-    assert all(one not in forms[place + 1 :] for place, one in enumerate(forms))
-    for form in forms:
+    call_formats = [each.call_format for each in FAMILIES]
+    assert all(one not in call_formats[place + 1 :] for place, one in enumerate(call_formats))
+    for call_format in call_formats:
         for action in ACTIONS.values():
-            text = form.write(action)
-            text = next((text.removesuffix(stop) for stop in form.stops if text.endswith(stop)), text)
-            assert same(form.parse(text), action), form
-        found = family_outcomes(form, 8)
-        assert (found["silent"], found["changed"]) == (0, 0), form
+            text = call_format.write(action)
+            text = next((text.removesuffix(stop) for stop in call_format.stops if text.endswith(stop)), text)
+            assert same(call_format.parse(text), action), call_format
+        found = family_outcomes(call_format, 8)
+        assert (found["silent"], found["changed"]) == (0, 0), call_format
 
 
 def test_the_schema_tells_a_text_from_a_number() -> None:
-    for form in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
-        written = form.write(Action(calls=(ToolCall(name="find", arguments={"item": 7, "count": 7}),)))
-        (call,) = form.parse(written, 0, (FIND,)).calls
+    for call_format in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
+        written = call_format.write(Action(calls=(ToolCall(name="find", arguments={"item": 7, "count": 7}),)))
+        (call,) = call_format.parse(written, 0, (FIND,)).calls
         assert isinstance(call, ToolCall)
         assert call.arguments == {"item": "7", "count": 7}
-        quoted = form.write(Action(calls=(ToolCall(name="find", arguments={"item": "7"}),)))
-        assert form.parse(quoted, 0, (FIND,)).calls == form.parse(quoted).calls
+        quoted = call_format.write(Action(calls=(ToolCall(name="find", arguments={"item": "7"}),)))
+        assert call_format.parse(quoted, 0, (FIND,)).calls == call_format.parse(quoted).calls
 
 
 def test_a_lost_call_is_bad_and_names_what_is_wrong() -> None:
@@ -165,12 +165,12 @@ def test_a_lost_call_is_bad_and_names_what_is_wrong() -> None:
 
 
 def test_a_value_that_does_not_end_takes_no_call_after_it() -> None:
-    for form in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
-        text = form.write(Action(calls=(replace(CALL, arguments={"item": "tea"}), CALL)))
+    for call_format in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
+        text = call_format.write(Action(calls=(replace(CALL, arguments={"item": "tea"}), CALL)))
         end = "</parameter>" if "</parameter>" in text else "</arg_value>"
-        found = form.parse(text.replace(end, "", 1)).calls
-        assert isinstance(found[0], BadCall), form
-        assert found[1:] in ((), (CALL,)), form
+        found = call_format.parse(text.replace(end, "", 1)).calls
+        assert isinstance(found[0], BadCall), call_format
+        assert found[1:] in ((), (CALL,)), call_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,12 +228,12 @@ def test_calls_of_hermes_in_xml_are_parsed() -> None:
     written = Hermes().write(Action(calls=(CALL,)))
     assert XmlParameters().parse(written).calls == (CALL,)
     odd = replace(CALL, arguments={"a>b": "x"})
-    for form in (
+    for call_format in (
         XmlParameters(),
         XmlParameters(start="<seed:tool_call>", end="</seed:tool_call>"),
         ArgValues(suffix=":o"),
     ):
-        assert form.parse(form.write(Action(calls=(odd,)))).calls == (odd,)
+        assert call_format.parse(call_format.write(Action(calls=(odd,)))).calls == (odd,)
 
 
 def test_a_demonstrated_answer_is_no_thinking() -> None:

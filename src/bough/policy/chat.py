@@ -241,7 +241,7 @@ class ChatRenderer:
             raise ValueError(
                 f"got calls in the format of {family_name(own)}, which no grammar enforces; need text, or that of Qwen3"
             )
-        marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
+        marks = sorted({mark for family in FAMILIES for mark in family.call_format.marks})
         return action_grammar(
             own,
             tools,

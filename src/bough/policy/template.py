@@ -51,14 +51,14 @@ class ChatTemplate:
     """A chat template, with the parts that it lacks written by Bough.
 
     A template without a system role gets the system prompt at the beginning of the first user message. One that refuses
-    two user messages in a row gets them as one. The form of its calls is that in which it writes a call, else that of
-    the family whose marks its text has; calls that it does not write are text of the message. One of an unknown form
+    two user messages in a row gets them as one. The format of its calls is that in which it writes a call, else that of
+    the family whose marks its text has; calls that it does not write are text of the message. One of an unknown format
     gets the tools in the system prompt (`tools_as_text`), calls as text (`TextCalls`), and results in the user's
     message.
 
     Attributes:
-        format: The form of its calls.
-        found: Where the form was found, a sentence.
+        format: The format of its calls.
+        found: Where the format was found, a sentence.
         takes_tools: Whether the template writes tools.
         no_tools: What it gets as tools where there are none.
         tools_in_message: Whether it takes tools as the system message's "tools".
@@ -91,7 +91,7 @@ class ChatTemplate:
             tokenizer: With a chat template.
             arguments: Arguments of the template besides messages and tools.
             date: The date that the template writes, if it writes one; None for the present one.
-            call_format: The form of its calls; None for the one that is found.
+            call_format: The format of its calls; None for the one that is found.
 
         Raises:
             ValueError: when the template fails on one user message, does not end, fills memory, or writes too much.
@@ -291,7 +291,7 @@ class ChatTemplate:
         return "\n"
 
     def _find_tools(self, user: Entry) -> None:
-        """Find the form of calls, and which of tools, calls and results the template writes."""
+        """Find the format of calls, and which of tools, calls and results the template writes."""
         tools = json.dumps([tool_record(PROBE_TOOL)])
         for self._json_arguments in (False, True):
             if self._find_by_call(user, tools):
@@ -302,12 +302,14 @@ class ChatTemplate:
         # From the mark in which they differ.
         written = whole[max(0, whole.rfind("<", 0, sum(1 for _ in same))) :]
         self.writes_calls = False
-        family = Family(name="", form=self._given) if self._given else family_by_marks(self._template, written)
+        family = Family(name="", call_format=self._given) if self._given else family_by_marks(self._template, written)
         self.takes_tools, self.takes_results = family is not None, False
         if family is None:
             self.found = "the chat template has no calls, or their format is unknown (policy.call_format sets it)"
             return
-        self.format = TextCalls(python=family.form) if isinstance(family.form, ToolCode) else family.form
+        self.format = (
+            TextCalls(python=family.call_format) if isinstance(family.call_format, ToolCode) else family.call_format
+        )
         self.found = "set by policy.call_format" if self._given else "its marks are in the chat template"
         for self.tools_in_message in (False, True):
             self.takes_tools = True
@@ -324,7 +326,7 @@ class ChatTemplate:
             self.around_result = _around("[[result]]", whole, before)
 
     def _find_by_call(self, user: Entry, tools: str) -> bool:
-        """Whether the template writes tools, results, and calls in a form that is known."""
+        """Whether the template writes tools, results, and calls in a format that is known."""
         self.takes_tools = self.writes_calls = self.takes_results = True
         called, result = _called(PROBE), Entry("tool", "[[result]]", call_id=PROBE.call_id)
         begin = self._tried(user, tools=tools)
@@ -337,11 +339,11 @@ class ChatTemplate:
         texts = {without_empty_thinking(self._before_end(call)): Action(calls=(PROBE,))}
         both = without_empty_thinking(self._before_end(_after_prompt(begin, two)))
         texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
-        given = [Family(name="", form=self._given)] if self._given else FAMILIES
+        given = [Family(name="", call_format=self._given)] if self._given else FAMILIES
         family = family_by_calls(texts, given)
         if family is None:
             return False
-        self.format = family.form
+        self.format = family.call_format
         self.found = "the chat template writes it" + (", and policy.call_format sets it" if self._given else "")
         self.around_result = _around("[[result]]", shown, whole)
         named = _called(ToolCall(name="[[name]]", arguments={}, call_id=PROBE.call_id))

@@ -25,8 +25,8 @@ def family_by_calls(written: Mapping[str, Action], families: Iterable[Family] = 
         families: The families to try.
     """
     text, action = next(iter(written.items()))
-    found = [each for each in families if _calls(each.form.parse(text)) == _calls(action)]
-    exact = [sum(each.form.write(action) == text for text, action in written.items()) for each in found]
+    found = [each for each in families if _calls(each.call_format.parse(text)) == _calls(action)]
+    exact = [sum(each.call_format.write(action) == text for text, action in written.items()) for each in found]
     return found[exact.index(max(exact))] if found else None
 
 
@@ -39,32 +39,32 @@ def family_by_marks(template: str, call: str = "") -> Family | None:
     """
     found = [each for each in FAMILIES if each.template_marks and all(mark in template for mark in each.template_marks)]
     if PROBE_NAME in call:
-        found = [each for each in found if any(mark in call for mark in each.form.marks)]
+        found = [each for each in found if any(mark in call for mark in each.call_format.marks)]
     return max(found, key=lambda each: len("".join(each.template_marks)), default=None)
 
 
-def family_name(form: CallFormat) -> str:
+def family_name(call_format: CallFormat) -> str:
     """The name of a format's family; that of its class where it is in no row."""
-    return next((each.name for each in FAMILIES if each.form == form), type(form).__name__)
+    return next((each.name for each in FAMILIES if each.call_format == call_format), type(call_format).__name__)
 
 
-def foreign_call(text: str, form: CallFormat, tools: Sequence[Tool] = ()) -> tuple[str, int] | None:
+def foreign_call(text: str, call_format: CallFormat, tools: Sequence[Tool] = ()) -> tuple[str, int] | None:
     """Returns the name of another family whose call a text has outside of thinking, and the position of the call.
 
     A family's mark begins a call, and without marks what the family's format parses as a call of a known tool.
 
     Args:
         text: The text of an action without calls of its own.
-        form: The format of the model's calls, whose marks are not those of another family.
+        call_format: The format of the model's calls, whose marks are not those of another family.
         tools: The tools of the state.
     """
-    others = [each for each in FAMILIES if not {*each.form.marks} & {*form.marks}]
-    marks = {mark: each.name for each in reversed(others) for mark in each.form.marks}
+    others = [each for each in FAMILIES if not {*each.call_format.marks} & {*call_format.marks}]
+    marks = {mark: each.name for each in reversed(others) for mark in each.call_format.marks}
     if marks and (found := find_outside_thinking(_any_of(tuple(marks)), text)):
         return marks[found[0]], found.start()
     names = {tool.name for tool in tools}
     for each in others if names else ():
-        parsed = each.form.parse(text)
+        parsed = each.call_format.parse(text)
         if any(isinstance(call, ToolCall) and call.name in names for call in parsed.calls):
             before = takewhile(lambda pair: pair[0] == pair[1], zip(parsed.text, text, strict=False))
             return each.name, skip(text, sum(1 for _ in before))

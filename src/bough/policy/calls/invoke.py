@@ -26,9 +26,9 @@ class Invoke(PlainFormat):
         bare: Written between the tags of a call without arguments.
 
     Example:
-        >>> form = Invoke(start="<minimax:tool_call>", end="</minimax:tool_call>")
+        >>> call_format = Invoke(start="<minimax:tool_call>", end="</minimax:tool_call>")
         >>> call = '<invoke name="find"><parameter name="item">tea</parameter></invoke>'
-        >>> form.parse(f"<minimax:tool_call>{call}</minimax:tool_call>")
+        >>> call_format.parse(f"<minimax:tool_call>{call}</minimax:tool_call>")
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 

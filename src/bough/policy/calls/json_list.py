@@ -22,8 +22,8 @@ class JsonList(PlainFormat):
         single: Whether each call is an object with marks of its own, in place of a list.
 
     Example:
-        >>> form = JsonList(start="<TOOLCALL>", end="</TOOLCALL>")
-        >>> form.parse('<TOOLCALL>[{"name": "find", "arguments": {"item": "tea"}}]</TOOLCALL>')
+        >>> call_format = JsonList(start="<TOOLCALL>", end="</TOOLCALL>")
+        >>> call_format.parse('<TOOLCALL>[{"name": "find", "arguments": {"item": "tea"}}]</TOOLCALL>')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
@@ -86,7 +86,7 @@ def read_list(
     Args:
         text: The text of an action.
         begin: The position of the opening bracket.
-        shown: The form, for what is wrong.
+        shown: The format, for what is wrong.
         call_id: From the number of a call and its text: returns the id of the call in an object.
     """
     calls: list[ToolCall | BadCall] = []

@@ -15,27 +15,27 @@ EXAMPLE = Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)
 """Shows the format of calls."""
 
 
-def call_tags(form: CallFormat) -> re.Pattern[str]:
+def call_tags(call_format: CallFormat) -> re.Pattern[str]:
     """Matches what only calls of a format have: their marks, and the tags within them."""
-    tags = {*form.marks, *TAG.findall(form.write(EXAMPLE))}
+    tags = {*call_format.marks, *TAG.findall(call_format.write(EXAMPLE))}
     return re.compile("|".join(map(re.escape, sorted(tags, key=len, reverse=True))) or "(?!)")
 
 
-def with_lost_call(action: Action, form: CallFormat, tags: re.Pattern[str], tools: Sequence[Tool]) -> Action:
+def with_lost_call(action: Action, call_format: CallFormat, tags: re.Pattern[str], tools: Sequence[Tool]) -> Action:
     """An action without calls, with a bad call for one in open thinking, a part of one, or one of another family.
 
     Args:
         action: The action.
-        form: The format of the model's calls.
+        call_format: The format of the model's calls.
         tags: The tags of its calls; see `call_tags`.
         tools: The tools of the state.
     """
-    example = form.write(EXAMPLE)
+    example = call_format.write(EXAMPLE)
     if found := tags.search(action.text, open_thinking(action.text)):
         return _with_bad(action, found.start(), f"got a call in thinking that does not end; need {THINK_END} before it")
     if found := find_outside_thinking(tags, action.text):
         return _with_bad(action, found.start(), f"got a part of a call; need {example!r}")
-    if foreign := foreign_call(action.text, form, tools):
+    if foreign := foreign_call(action.text, call_format, tools):
         family, begin = foreign
         return _with_bad(action, begin, f"got a call in the format of {family}; need {example!r}", family)
     return action

@@ -21,7 +21,7 @@ class Sections:
         call_end: The text after it.
         head: A pattern of what stands between `call` and the arguments; has the group `name` of the tool.
         tail: A pattern of what stands between the arguments and `call_end`.
-        shown: The form of the calls, for what is wrong.
+        shown: The format of the calls, for what is wrong.
     """
 
     begin: str
