@@ -184,7 +184,7 @@ def test_mistrals_named_calls_have_ids_where_they_are_given() -> None:
     assert Mistral(named=True, ids=True).write(Action(calls=(first,))) == text
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("call_format", FORMATS)
 def test_a_format(call_format: CallFormat) -> None:
     for check in (
         several_calls_after_a_text_come_back,

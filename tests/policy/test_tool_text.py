@@ -53,7 +53,7 @@ def test_a_tool_that_python_cannot_call_is_json(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "format"),
+    ("action", "call_format"),
     [
         (made("find", item='it\'s "tea"\n', n=[1, None, {"a": True}]), Pythonic()),
         (made("shop.find", item="<tool>"), Pythonic()),
