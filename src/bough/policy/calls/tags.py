@@ -15,7 +15,7 @@ class TaggedCall:
     Attributes:
         name: The name of the tool.
         arguments: The names and texts of its arguments.
-        as_text: The names of those that are marked as texts, whatever they look like.
+        as_text: The names of the arguments that are marked as texts; their texts are their values.
         end: The position after it.
     """
 
