@@ -23,6 +23,7 @@ RESULTS = ROOT / "bench" / "results"
 Row: TypeAlias = dict[str, Any]
 
 RENAMED = {
+    "ANY": "UNRESTRICTED",
     "Asks": "QuerySettings",
     "AsksVotes": "VoteSettings",
     "Closing": "Closable",

@@ -1,6 +1,6 @@
 """Checks the chat templates of a folder: the format of calls that is found, and what is written, parsed and rendered.
 
-    python scripts/templates.py FOLDER...
+    python -m scripts.templates FOLDER...
 
 A row for each `.jinja` file: its format and where it was found, how many of twelve actions are parsed as written, how
 many conversations without sampled tokens equal `apply_chat_template`, and the outcomes of mutated calls. The tokenizer
@@ -8,7 +8,6 @@ is one of bytes, with the template's marks as special tokens. Ends with status 1
 mutated call fails.
 """
 
-import random
 import re
 import sys
 from collections.abc import Sequence
@@ -17,15 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from scripts.mutated_calls import BOS, EOS, byte_tokenizer, outcomes, shown
 from transformers import PreTrainedTokenizerFast
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from bough.policy.chat import ChatRenderer
-from bough.tree import Action, BadCall, Message, Tool, ToolCall, tool_record
+from bough.tree import Action, Message, Tool, ToolCall, tool_record
 
-MUTATIONS = 10_000
-EOS, BOS = "<|eos|>", "<|bos|>"
+MUTATIONS = 200
 PLAIN = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 BAR, OTHER = "[|\uff5c]", "[^|\uff5c<>{}'\"]+"
 SPECIAL = re.compile(
@@ -67,33 +65,12 @@ ACTIONS: dict[str, Action] = {
 }
 """Twelve actions that are parsed as they are written."""
 
-PIECES = (
-    *'{}[]()"\\\0,:=é\n<>/|',
-    "9" * 400,
-    "1e999",
-    "NaN",
-    "[" * 300,
-    "<tool_call>",
-    "</tool_call>",
-    "<think>",
-    "</think>",
-)
-"""What mutations insert."""
-
 
 def tokenizer(template: str) -> PreTrainedTokenizerFast:
     """A tokenizer of bytes, with the marks of a template."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE({letter: place for place, letter in enumerate(letters)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    made.decoder = decoders.ByteLevel()
-    shown = template + _rendered(template)
-    marks = [mark for mark in SPECIAL.findall(shown) if mark not in PLAIN]
+    marks = [mark for mark in SPECIAL.findall(template + _rendered(template)) if mark not in PLAIN]
     marks += ["<|return|>", "<|call|>"] if "<|call|>" in template else []
-    special = dict.fromkeys([EOS, BOS, *marks])
-    made.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in special])
-    made.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in PLAIN if mark in template])
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=EOS, bos_token=BOS, chat_template=template)
+    return byte_tokenizer(template, marks, [mark for mark in PLAIN if mark in template])
 
 
 def _rendered(template: str) -> str:
@@ -123,10 +100,10 @@ def lost_actions(chat: ChatRenderer) -> list[str]:
 def conversations(chat: ChatRenderer) -> list[tuple[tuple[Message, ...], tuple[Tool, ...]]]:
     """Conversations without sampled tokens, of what the template writes by itself."""
     user, said = Message(role="user", content="Tea, please."), Message(role="assistant", content="It costs 3 euros.")
-    template = chat._template  # pyright: ignore[reportPrivateUsage]
-    tools = TOOLS if template.takes_tools and not template._tools_in_message else ()  # pyright: ignore[reportPrivateUsage]
+    template = chat.template
+    tools = TOOLS if template.takes_tools and not template.tools_in_message else ()
     found: list[tuple[tuple[Message, ...], tuple[Tool, ...]]] = [((user,), ()), ((user, said, user), ())]
-    if template._takes_system:  # pyright: ignore[reportPrivateUsage]
+    if template.takes_system:
         found.append(((Message(role="system", content="Shop well."), user), ()))
     if tools:
         found.append(((user,), tools))
@@ -143,34 +120,12 @@ def unequal(chat: ChatRenderer, made: PreTrainedTokenizerFast) -> int:
     for messages, tools in conversations(chat):
         text = made.apply_chat_template(
             chat.messages(messages),
-            tools=[tool_record(tool) for tool in tools] or cast("Any", chat._template._no_tools),  # pyright: ignore[reportPrivateUsage]
+            tools=[tool_record(tool) for tool in tools] or cast("Any", chat.template.no_tools),
             tokenize=False,
             add_generation_prompt=True,
         )
         wrong += list(chat.render(messages, tools)) != made.encode(str(text), add_special_tokens=False)
     return wrong
-
-
-def mutated(chat: ChatRenderer, count: int) -> tuple[dict[str, int], int]:
-    """The outcomes of mutated calls: calls, bad calls and texts, and how many texts have the mark of a call."""
-    template = chat._template  # pyright: ignore[reportPrivateUsage]
-    rng, marks = random.Random(0), template.format.marks
-    calls = (call("find", item='a "b" é\n]', count=2, at={"k": [1, None]}), call("shop.buy", n=1))
-    whole = template.after_prompt(template.format.write(Action(text="I look.", calls=calls)))
-    kinds, silent = {"call": 0, "bad": 0, "text": 0}, 0
-    for _ in range(count):
-        text = whole
-        for _ in range(rng.randint(1, 4)):
-            begin = rng.randrange(len(text) + 1)
-            end = min(len(text), begin + rng.choice((0, 0, 1, 1, 5, 40)))
-            text = text[:begin] + rng.choice(("", *PIECES)) + text[end:]
-        found = chat.parse_text(text)
-        good = any(isinstance(each, ToolCall) for each in found.calls)
-        kinds["call" if good else "bad" if found.calls else "text"] += 1
-        outside = re.sub(r"<think>.*?</think>", "", found.text, flags=re.DOTALL)
-        silent += not found.calls and any(mark in outside for mark in marks)
-        assert all(each.problem if isinstance(each, BadCall) else each.name for each in found.calls)
-    return kinds, silent
 
 
 def row(file: Path, mutations: int) -> tuple[str, bool]:
@@ -182,16 +137,15 @@ def row(file: Path, mutations: int) -> tuple[str, bool]:
     except ValueError as error:
         return f"{file.stem} | refused: {error!s:.90}", True
     lost, wrong, total = lost_actions(chat), unequal(chat, made), len(conversations(chat))
-    kinds, silent = mutated(chat, mutations)
-    counts = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    found = outcomes(chat, mutations)
     columns = (
         file.stem,
         chat.call_format,
         f"{len(ACTIONS) - len(lost)} of {len(ACTIONS)}{' without ' + '; '.join(lost) if lost else ''}",
         f"{total - wrong} of {total}",
-        f"{counts}, {silent} silent",
+        shown(found),
     )
-    return " | ".join(columns), not (lost or wrong or silent)
+    return " | ".join(columns), not (lost or wrong or found["silent"] or found["changed"])
 
 
 def main(folders: Sequence[str]) -> int:

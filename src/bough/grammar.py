@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """Settings of llguidance: one form of blanks. With any blanks, a model may write them without end."""
@@ -24,7 +25,11 @@ class Grammar:
 
     @staticmethod
     def of_schema(schema: Mapping[str, object]) -> "Grammar":
-        """The JSON texts of a schema, in the form of Python's `json.dumps`."""
+        """The JSON texts of a schema, in the form of Python's `json.dumps`.
+
+        Raises:
+            ValueError: when it is no mapping that JSON can write.
+        """
         return Grammar(f'start: " "? value\nvalue: {json_rule(schema)}\n')
 
     @staticmethod
@@ -32,10 +37,13 @@ class Grammar:
         """One of some texts.
 
         Raises:
-            ValueError: when there is none.
+            ValueError: when there is none, one is no text, or they are a single text.
         """
-        if not texts:
-            raise ValueError("Grammar.of_texts: got no texts; need at least one")
+        given = cast("object", texts)
+        if isinstance(given, str) or not isinstance(given, Sequence) or not texts:
+            raise ValueError(f"Grammar.of_texts: got {given!r:.80}; need a list of at least one text")
+        if wrong := [each for each in cast("Sequence[object]", texts) if not isinstance(each, str)]:
+            raise ValueError(f"Grammar.of_texts: got {wrong[0]!r:.80} among the texts; need texts alone")
         # A tokenizer may begin a text, and a line, with a blank of its own.
         each = " | ".join(' "\\n" " "? '.join(json.dumps(line) for line in text.split("\n")) for text in texts)
         # A terminal, because llguidance follows at most 2,000 alternatives of a rule.
@@ -43,5 +51,16 @@ class Grammar:
 
 
 def json_rule(schema: Mapping[str, object]) -> str:
-    """The texts of a JSON schema as the right side of a rule of Lark, in the form of Python's `json.dumps`."""
-    return f"%json {json.dumps({**schema, 'x-guidance': SEPARATORS})}"
+    """The texts of a JSON schema as the right side of a rule of Lark, in the form of Python's `json.dumps`.
+
+    Raises:
+        ValueError: when it is no mapping that JSON can write.
+    """
+    if not isinstance(cast("object", schema), Mapping):
+        raise ValueError(
+            f"got the schema {schema!r:.80}; need a JSON schema as a mapping, such as {{'type': 'object'}}"
+        )
+    try:
+        return f"%json {json.dumps({**schema, 'x-guidance': SEPARATORS})}"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"got a schema that JSON can't write ({error}); need values of JSON") from error

@@ -87,7 +87,9 @@ FORKS = Need(
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
 CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
 WHOLE_TEXT = Need(
-    "answers of several lines as actions", "set parser=WholeText(), or Tagged(tag='answer')", sources=("parser",)
+    "answers of several lines as actions",
+    "set parser=WholeText(), Tagged(tag='answer') or TaggedThinking()",
+    sources=("parser",),
 )
 CALLS_TAKEN = Need(
     "an environment that takes calls of tools", "take an environment with tools, or another parser", sources=("env",)
@@ -110,7 +112,11 @@ CANDIDATE_SCORES = Need(
 BATCH_INVARIANCE = Need(
     "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
 )
-GRAMMARS = Need("an engine that follows grammars", "set engine=Local()", sources=("engine",))
+GRAMMARS = Need(
+    "an engine that follows grammars",
+    "set engine=Local(), or a parser without a grammar, such as ToolCalls(grammar=false)",
+    sources=("engine",),
+)
 ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
 IDLE_UPDATES = Need(
     "updates during which no trees grow, to sleep", "set staleness=0, or engine.sleeps=false", sources=("staleness",)

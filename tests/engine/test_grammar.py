@@ -13,11 +13,14 @@ import pytest
 import torch
 from toys import plain
 
+from bough.context import AdmissibleAction, ToolCalls
 from bough.engine import Completion, FinishReason, Local, Request, Sampling
 from bough.engine.generation import LocalEngine
+from bough.engine.messages import Messages
 from bough.grammar import Grammar
 from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.tree import Tool
 
 COMMANDS = ("go left", "go right", "look")
 SCHEMA = {
@@ -199,6 +202,19 @@ def test_without_llguidance(monkeypatch: pytest.MonkeyPatch) -> None:
         generate([request(Grammar.of_texts(COMMANDS))])
 
 
-def test_no_texts() -> None:
-    with pytest.raises(ValueError, match="got no texts"):
-        Grammar.of_texts([])
+def test_what_is_no_grammar_is_named() -> None:
+    tool = Tool(name="find", description="", schema={})
+    for made, message in (
+        (lambda: Grammar.of_texts([]), r"of_texts: got \[\]; need a list of at least one text"),
+        (lambda: Grammar.of_texts("left"), "of_texts: got 'left'; need a list"),
+        (lambda: Grammar.of_texts([1]), "of_texts: got 1 among the texts; need texts alone"),  # type: ignore[list-item]
+        (lambda: Grammar.of_schema("x"), "got the schema 'x'; need a JSON schema: a mapping"),  # type: ignore[arg-type]
+        (lambda: Grammar.of_schema({"a": {1}}), "got a schema that JSON can't write"),
+        (lambda: AdmissibleAction().restrict(policy().renderer, (), ["go "]), "got the valid action 'go '; need"),
+        (
+            lambda: ToolCalls(grammar=True).restrict(Messages(), (tool,), ()),
+            r"ToolCalls.grammar: got a chat server, .*=f",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            made()

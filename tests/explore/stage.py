@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tests.plain_renderer import PlainRenderer
+
 from bough.context import Context, Full, Plain
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.engine.scripted import Reply
@@ -20,7 +22,7 @@ LIMITS, FULL = Limits(), Full()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letters:
+class Letters(PlainRenderer):
     """A token is a letter; `{` `}` stand around what is read."""
 
     stop_tokens: tuple[int, ...] = (STOP,)

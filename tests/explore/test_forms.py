@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.explore.stage import World, grow, runner, scripted
+from tests.plain_renderer import PlainRenderer
 
 from bough.context import Parser, PlanAct, Planned, Renderer, Tagged, Window
 from bough.engine import Scripted
@@ -50,7 +51,7 @@ def test_a_plain_answer_has_no_spans() -> None:
     assert all("spans" not in info for info in tree.info)
 
 
-class Pairs:
+class Pairs(PlainRenderer):
     """Tokens of two characters where there are two: some reach over the end of a part."""
 
     stop_tokens = (0,)

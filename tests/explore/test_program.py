@@ -19,7 +19,19 @@ from bough.explore.process import KEEP_BYTES
 from bough.explore.result import Result, json_at_end, may_end_with_result, read_result
 from bough.guard import Guard
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
-from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, path
+from bough.tree import (
+    Kind,
+    Outcome,
+    Source,
+    Task,
+    Ternary,
+    Tree,
+    TruncatedBy,
+    count_first_messages,
+    counted,
+    leaves,
+    path,
+)
 
 AGENTS = Path(__file__).with_name("agents")
 PLAIN = f"{AGENTS / 'plain.py'}:agent"
@@ -77,6 +89,13 @@ def test_a_conversation_is_one_path_of_its_sampled_tokens() -> None:
     assert tree.success[counted(tree)].tolist() == [Ternary.YES] * 3
     assert sorted(tree.env_reward[tree.env_reward > 0].tolist()) == [1.0] * 3
     assert (tree.source[tree.kind == Kind.ACTION] == Source.SAMPLED).all()
+
+
+def test_calls_of_tools_are_counted_where_the_request_has_tools() -> None:
+    engine = scripted('{"name": "add", "arguments": {}}')
+    found = count_first_messages([does("calls_a_tool", engine=engine)])
+    assert (found.messages, found.calls) == (1, 1)
+    assert count_first_messages([does("two_turns", engine=engine)]).calls == 0, "without tools a call is text"
 
 
 def test_a_changed_history_is_an_edit() -> None:

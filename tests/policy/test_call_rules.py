@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 
 import pytest
 
@@ -26,9 +27,8 @@ TOOLS = tuple(
     for name, schema in {"find": FIND, "wait": {"type": "object", "properties": {}}, "pick": PICK}.items()
 )
 END, NOT_ALLOWED = 3, "does not allow at the beginning"
-MARKS = sorted({mark for family in FAMILIES for mark in family.form.marks})
+MARKS = sorted({mark for family in FAMILIES for mark in family.call_format.marks})
 FORMS: list[RestrictedFormat] = [TextCalls(), Hermes()]
-by_name = pytest.mark.parametrize("form", FORMS, ids=lambda form: type(form).__name__)
 
 
 def call(name: str, **arguments: object) -> ToolCall:
@@ -41,9 +41,9 @@ def matchers() -> tuple[GrammarMatchers, Callable[[str], list[int]]]:
     return GrammarMatchers(tokenizer.backend_tokenizer.to_str(), 400), tokenizer.encode
 
 
-def takes(form: RestrictedFormat, text: str, *, required: bool = False, most: int | None = None) -> bool:
+def takes(call_format: RestrictedFormat, text: str, *, required: bool = False, most: int | None = None) -> bool:
     """Whether a whole text is allowed."""
-    grammar = action_grammar(form, TOOLS, MARKS, required=required, most_calls=most)
+    grammar = action_grammar(call_format, TOOLS, MARKS, required=required, most_calls=most)
     built, encode = matchers()
     try:
         found = built.start(grammar, (END,), encode(text))
@@ -54,59 +54,47 @@ def takes(form: RestrictedFormat, text: str, *, required: bool = False, most: in
     return bool(found.next()[0] & 1 << END)
 
 
-@by_name
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_what_the_format_writes_is_allowed() -> None:
+    actions = (
         Action(calls=(call("find", item="tea's"),)),
         Action(calls=(call("find", item='ü "q"\n', n=-3), call("wait"))),
         Action(calls=(call("pick"),)),
         Action(calls=(call("pick", b="y's", c=[1, 2]),)),
         Action(calls=(call("pick", a=True),)),
-    ],
-    ids=lambda action: action.calls[-1].name,
-)
-def test_what_the_format_writes_is_allowed(form: RestrictedFormat, action: Action) -> None:
-    text = form.write(action)
-    assert form.parse(text).calls == action.calls
-    assert takes(form, text)
-    assert takes(form, text, required=True)
-    assert takes(form, f"Let me see.\n\nIt is 3 < 4.\n{text}")
-    assert takes(form, text, most=1) == (len(action.calls) == 1)
+    )
+    for call_format, action in product(FORMS, actions):
+        text = call_format.write(action)
+        assert call_format.parse(text).calls == action.calls
+        assert takes(call_format, text), text
+        assert takes(call_format, text, required=True), text
+        assert takes(call_format, f"Let me see.\n\nIt is 3 < 4.\n{text}"), text
+        assert takes(call_format, text, most=1) == (len(action.calls) == 1), text
 
 
-@by_name
-def test_text_alone_is_allowed_where_no_call_is_required(form: RestrictedFormat) -> None:
-    for text in ("no call", "a list: [1, 2]", "two\nlines"):
-        assert takes(form, text)
-        assert not takes(form, text, required=True)
+def test_text_alone_is_allowed_where_no_call_is_required_and_no_text_has_a_mark() -> None:
+    for call_format in FORMS:
+        for text in ("no call", "a list: [1, 2]", "two\nlines"):
+            assert takes(call_format, text)
+            assert not takes(call_format, text, required=True)
+        for mark in MARKS:
+            assert not takes(call_format, f"so {mark} it is"), mark
 
 
-@by_name
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_a_call_that_no_tool_takes_is_not() -> None:
+    actions = (
         Action(calls=(call("find"),)),
         Action(calls=(call("find", item=3),)),
         Action(calls=(call("find", item="tea", n="x"),)),
         Action(calls=(call("pick", c=[0]),)),
         Action(calls=(call("nope"),)),
-        Action(calls=(call("wait", z=1),)),
-    ],
-    ids=str,
-)
-def test_a_call_that_no_tool_takes_is_not(form: RestrictedFormat, action: Action) -> None:
-    if action.calls[0] == call("wait", z=1):
+    )
+    for call_format in FORMS:
+        for action in actions:
+            assert not takes(call_format, call_format.write(action)), action
         # A schema that says nothing of other properties takes them; Python's calls have those of the schema alone.
-        assert takes(form, form.write(action)) == isinstance(form, Hermes)
-        return
-    assert not takes(form, form.write(action))
-
-
-@by_name
-@pytest.mark.parametrize("mark", MARKS)
-def test_no_text_has_a_mark_of_calls(form: RestrictedFormat, mark: str) -> None:
-    assert not takes(form, f"so {mark} it is")
+        assert takes(call_format, call_format.write(Action(calls=(call("wait", z=1),)))) == isinstance(
+            call_format, Hermes
+        )
 
 
 def test_thinking_that_the_prompt_opened_comes_before_a_required_call() -> None:

@@ -1,7 +1,5 @@
 """Calls of tools as model families write them."""
 
-import random
-
 import pytest
 
 from bough.policy.calls import CallFormat, Hermes, Llama, Mistral, Pythonic
@@ -14,22 +12,20 @@ FORMATS: tuple[CallFormat, ...] = (
 ARGUMENTS = {"item": 'a "b" </tool_call>\n]', "count": 2, "exact": True, "tags": ["x", None, 1.5], "at": {"k": "é"}}
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_several_calls_after_a_text_come_back(form: CallFormat) -> None:
+def several_calls_after_a_text_come_back(call_format: CallFormat) -> None:
     calls = tuple(ToolCall(name=name, arguments=ARGUMENTS, call_id="") for name in ("find", "buy"))
-    read = form.parse(form.write(Action(text="I look.", calls=calls)))
+    read = call_format.parse(call_format.write(Action(text="I look.", calls=calls)))
     assert read.text == "I look."
     assert [(call.name, call.arguments) for call in read.calls] == [("find", ARGUMENTS), ("buy", ARGUMENTS)]
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_text_and_thinking_have_no_calls(form: CallFormat) -> None:
-    assert form.parse(" The price is [3] {euros}. ") == Action(text="The price is [3] {euros}.")
-    written = form.write(Action(calls=(ToolCall(name="find", arguments={}),)))
+def text_and_thinking_have_no_calls(call_format: CallFormat) -> None:
+    assert call_format.parse(" The price is [3] {euros}. ") == Action(text="The price is [3] {euros}.")
+    written = call_format.write(Action(calls=(ToolCall(name="find", arguments={}),)))
     thinking = f"<think>\n{written}\n</think>\n\n"
-    assert form.parse(f"{thinking}Done.") == Action(text=f"{thinking}Done.")
-    assert form.parse(f"<think>\n{written}").calls == ()
-    assert len(form.parse(thinking + written).calls) == 1
+    assert call_format.parse(f"{thinking}Done.") == Action(text=f"{thinking}Done.")
+    assert call_format.parse(f"<think>\n{written}").calls == ()
+    assert len(call_format.parse(thinking + written).calls) == 1
 
 
 MALFORMED = [
@@ -79,12 +75,12 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(("form", "text", "problem"), MALFORMED)
-def test_a_malformed_call_says_what_to_fix(form: CallFormat, text: str, problem: str) -> None:
-    (bad,) = form.parse(text).calls
-    assert isinstance(bad, BadCall)
-    assert problem in bad.problem
-    assert "\n" not in bad.problem
+def test_a_malformed_call_says_what_to_fix() -> None:
+    for call_format, text, problem in MALFORMED:
+        (bad,) = call_format.parse(text).calls
+        assert isinstance(bad, BadCall), text
+        assert problem in bad.problem
+        assert "\n" not in bad.problem
 
 
 def test_a_bad_call_leaves_the_calls_beside_it() -> None:
@@ -110,50 +106,47 @@ def test_mistrals_ids_have_nine_characters() -> None:
     assert Mistral().parse(text).calls[1] == second
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_thinking_anywhere_has_no_calls(form: CallFormat) -> None:
-    written = form.write(Action(calls=(ToolCall(name="find", arguments={"item": "</think>"}),)))
+def thinking_anywhere_has_no_calls(call_format: CallFormat) -> None:
+    written = call_format.write(Action(calls=(ToolCall(name="find", arguments={"item": "</think>"}),)))
     for text in (written, f"<think>One.</think>\n{written}", f"<think>{written}\nOne.</think>{written}"):
-        found = form.parse(text).calls
+        found = call_format.parse(text).calls
         assert [call.arguments for call in found if isinstance(call, ToolCall)] == [{"item": "</think>"}]
     thinking = f"<think>One.</think> Two.\n<think>{written.replace('</think>', '')}"
-    assert form.parse(thinking) == Action(text=thinking)
-    assert form.parse(f"One.\n{written}", begin=len(f"One.\n{written}")).calls == ()
+    assert call_format.parse(thinking) == Action(text=thinking)
+    assert call_format.parse(f"One.\n{written}", begin=len(f"One.\n{written}")).calls == ()
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_text_after_a_call_is_text(form: CallFormat) -> None:
-    written = form.write(Action(text="I look.", calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
-    read = form.parse(f"{written}\nThen [1] I buy {{it}}.")
+def text_after_a_call_is_text(call_format: CallFormat) -> None:
+    written = call_format.write(Action(text="I look.", calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
+    read = call_format.parse(f"{written}\nThen [1] I buy {{it}}.")
     assert [type(call) for call in read.calls] == [ToolCall]
     assert read.text.split() == ["I", "look.", "Then", "[1]", "I", "buy", "{it}."]
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_call_cut_at_the_limit_leaves_the_one_before(form: CallFormat) -> None:
-    whole = form.write(Action(calls=tuple(ToolCall(name=name, arguments=ARGUMENTS) for name in ("find", "buy"))))
+def a_call_cut_at_the_limit_leaves_the_one_before(call_format: CallFormat) -> None:
+    whole = call_format.write(Action(calls=tuple(ToolCall(name=name, arguments=ARGUMENTS) for name in ("find", "buy"))))
     begin = whole.rindex("buy")
-    read = form.parse(whole[: begin + 40])
+    read = call_format.parse(whole[: begin + 40])
     # A list of Python calls is one expression.
-    kinds = [BadCall] if isinstance(form, Pythonic) else [ToolCall, BadCall]
+    kinds = [BadCall] if isinstance(call_format, Pythonic) else [ToolCall, BadCall]
     assert [type(call) for call in read.calls] == kinds
     for end in range(begin):
-        assert "buy" not in [call.name for call in form.parse(whole[:end]).calls if isinstance(call, ToolCall)]
+        assert "buy" not in [call.name for call in call_format.parse(whole[:end]).calls if isinstance(call, ToolCall)]
 
 
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        (Llama(), '{"name": "find", "parameters": {}}; {"name": "find", "parameters": {]'),
-        (Llama(), '{"name": "find"}\n<|python_tag|>{"nome": "find"}'),
-        (Mistral(), '[TOOL_CALLS] [{"name": "find", "arguments": {}}, {"name": ]'),
-        (Mistral(), "[TOOL_CALLS]find[ARGS]{}[TOOL_CALLS]find[ARGS]{]"),
-        (Pythonic(), "[find(), find('tea')]"),
-        (Pythonic(), "[find()]\nand\n[find(]"),
-    ],
-)
-def test_one_malformed_call_of_two(form: CallFormat, text: str) -> None:
-    assert [type(call) for call in form.parse(text).calls] == [ToolCall, BadCall]
+ONE_OF_TWO = [
+    (Llama(), '{"name": "find", "parameters": {}}; {"name": "find", "parameters": {]'),
+    (Llama(), '{"name": "find"}\n<|python_tag|>{"nome": "find"}'),
+    (Mistral(), '[TOOL_CALLS] [{"name": "find", "arguments": {}}, {"name": ]'),
+    (Mistral(), "[TOOL_CALLS]find[ARGS]{}[TOOL_CALLS]find[ARGS]{]"),
+    (Pythonic(), "[find(), find('tea')]"),
+    (Pythonic(), "[find()]\nand\n[find(]"),
+]
+
+
+def test_one_malformed_call_of_two() -> None:
+    for call_format, text in ONE_OF_TWO:
+        assert [type(call) for call in call_format.parse(text).calls] == [ToolCall, BadCall], text
 
 
 def test_a_malformed_named_call_leaves_the_one_after() -> None:
@@ -191,28 +184,13 @@ def test_mistrals_named_calls_have_ids_where_they_are_given() -> None:
     assert Mistral(named=True, ids=True).write(Action(calls=(first,))) == text
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_mutated_calls_are_typed(form: CallFormat) -> None:
-    """10,000 mutations over all formats: no crash, and what is left is a call, a bad call or text."""
-    rng = random.Random(0)
-    calls = (ToolCall(name="find", arguments=ARGUMENTS), ToolCall(name="shop.buy", arguments={"n": 1}))
-    whole = form.write(Action(text="I look.", calls=calls))
-    pieces = [*'{}[]()"\\\0\ud800,:=é\n', "9" * 5000, "1e999", "NaN", "[" * 3000, "**a", "lambda: 0"]
-    pieces += ["<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]", "<|python_tag|>"]
-    kinds: dict[type, int] = {}
-    for _ in range(10_000 // len(FORMATS) + 1):
-        text = whole
-        for _ in range(rng.randint(1, 4)):
-            begin = rng.randrange(len(text) + 1)
-            end = min(len(text), begin + rng.choice((0, 0, 1, 1, 5, 40)))
-            text = text[:begin] + rng.choice(["", *pieces]) + text[end:]
-        action = form.parse(text)
-        assert isinstance(action.text, str)
-        for call in action.calls:
-            kinds[type(call)] = kinds.get(type(call), 0) + 1
-            if isinstance(call, BadCall):
-                assert call.problem
-            else:
-                assert call.name
-                assert form.parse(form.write(Action(calls=(call,)))).calls[0] == call
-    assert min(kinds[ToolCall], kinds[BadCall]) > 100
+@pytest.mark.parametrize("call_format", FORMATS)
+def test_a_format(call_format: CallFormat) -> None:
+    for check in (
+        several_calls_after_a_text_come_back,
+        text_and_thinking_have_no_calls,
+        thinking_anywhere_has_no_calls,
+        text_after_a_call_is_text,
+        a_call_cut_at_the_limit_leaves_the_one_before,
+    ):
+        check(call_format)

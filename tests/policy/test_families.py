@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
-from scripts.templates import ACTIONS, lost_actions, mutated, same, unequal
+from scripts.mutated_calls import family_outcomes, outcomes
+from scripts.templates import ACTIONS, lost_actions, same, unequal
 from tests.policy.family_templates import TEMPLATES, family_tokenizer
 
 from bough.context import Plain, ThinkingCalls, ToolCalls, as_written, parse_tokens
@@ -27,6 +28,7 @@ from bough.policy.calls import FAMILIES
 from bough.policy.chat import ChatRenderer
 from bough.policy.tool_text import TextCalls
 from bough.tree import Action, BadCall, Message, Tool, ToolCall
+from bough.tree.thinking import ThinkingState
 
 FORMATS: dict[str, CallFormat] = {
     "Qwen3-Coder": XmlParameters(),
@@ -51,6 +53,8 @@ FIND = Tool(
 )
 CALL = ToolCall(name="find", arguments={"item": "tea", "count": 2})
 
+OPENED = ("Qwen3.5", "DeepSeek R1", "MiniMax-M2", "GLM, opened")
+"""The prompts of these templates end within thinking."""
 
 OTHERWISE = ("GLM, opened", "MiniMax-M2", "DeepSeek R1")
 """These templates write thinking otherwise than it began in the prompt, so each turn is an edit."""
@@ -62,19 +66,22 @@ def renderer(name: str) -> ChatRenderer:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_family_is_found_and_its_actions_come_back(name: str) -> None:
+def test_a_family(name: str) -> None:
     chat = renderer(name)
-    assert chat._template.format == FORMATS[name]  # pyright: ignore[reportPrivateUsage]
+    assert chat.template.format == FORMATS[name]
+    # Every kind of action, also with thinking that is open, closed, empty or absent.
     assert lost_actions(chat) == []
     assert unequal(chat, family_tokenizer(name)) == 0
-    kinds, silent = mutated(chat, 300)
-    assert silent == 0
-    assert kinds["call"] > 20
-    assert kinds["bad"] > 5
+    found = outcomes(chat, 24)
+    assert (found["silent"], found["changed"]) == (0, 0)
+    assert min(found["call"], found["bad"]) > 0
+    sampled_tokens_stay_over_four_turns(name)
+    marks_in_values_stay_text(name)
+    if name in OPENED:
+        thinking_that_the_prompt_opened_is_ended(name)
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_sampled_tokens_stay_over_four_turns(name: str) -> None:
+def sampled_tokens_stay_over_four_turns(name: str) -> None:
     """What the engine read and sampled is spliced, also where thinking was opened by the prompt or is empty."""
     chat = renderer(name)
     messages: tuple[Message, ...] = (Message(role="user", content="Tea, please."),)
@@ -95,8 +102,7 @@ def test_sampled_tokens_stay_over_four_turns(name: str) -> None:
         read = whole
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_marks_in_values_stay_text(name: str) -> None:
+def marks_in_values_stay_text(name: str) -> None:
     """Texts of the family's tokens in arguments become no tokens, and come back."""
     chat, made = renderer(name), family_tokenizer(name)
     marks = [each.content for each in made.added_tokens_decoder.values()]
@@ -108,35 +114,63 @@ def test_marks_in_values_stay_text(name: str) -> None:
     assert sum(token in special for token in written) == sum(token in special for token in plain)
 
 
-@pytest.mark.parametrize("name", ["Qwen3.5", "DeepSeek R1", "MiniMax-M2", "GLM, opened"])
-def test_an_action_without_thinking_ends_the_thinking_that_the_prompt_opened(name: str) -> None:
+def thinking_that_the_prompt_opened_is_ended(name: str) -> None:
     chat = renderer(name)
+    assert chat.prompt_thinking is ThinkingState.OPEN
     assert "</think>" in chat.verbatim(chat.write(Action(calls=(CALL,))))
     assert chat.parse(chat.write(Action(calls=(CALL,)))) == Action(calls=(CALL,))
     assert chat.parse_text("Tea?\n</think>\n\nIt is tea.").text.startswith("<think>Tea?\n</think>")
-    within = chat.parse_text(f"Tea? {FORMATS[name].write(Action(calls=(CALL,)))}")
-    (bad,) = within.calls
+    (bad,) = chat.parse_text(f"Tea? {FORMATS[name].write(Action(calls=(CALL,)))}").calls
     assert isinstance(bad, BadCall)
     assert "thinking that does not end" in bad.problem
 
 
-@pytest.mark.parametrize("form", [XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]])
-def test_the_schema_tells_a_text_from_a_number(form: CallFormat) -> None:
-    written = form.write(Action(calls=(ToolCall(name="find", arguments={"item": 7, "count": 7}),)))
-    (call,) = form.parse(written, 0, (FIND,)).calls
-    assert isinstance(call, ToolCall)
-    assert call.arguments == {"item": "7", "count": 7}
-    quoted = form.write(Action(calls=(ToolCall(name="find", arguments={"item": "7"}),)))
-    assert form.parse(quoted, 0, (FIND,)).calls == form.parse(quoted).calls
+def test_the_table_has_no_two_formats_alike_and_each_parses_what_it_writes() -> None:
+    call_formats = [each.call_format for each in FAMILIES]
+    assert all(one not in call_formats[place + 1 :] for place, one in enumerate(call_formats))
+    for call_format in call_formats:
+        for action in ACTIONS.values():
+            text = call_format.write(action)
+            text = next((text.removesuffix(stop) for stop in call_format.stops if text.endswith(stop)), text)
+            assert same(call_format.parse(text), action), call_format
+        found = family_outcomes(call_format, 8)
+        assert (found["silent"], found["changed"]) == (0, 0), call_format
 
 
-def test_a_call_of_another_family_is_bad_and_names_it() -> None:
+def test_the_schema_tells_a_text_from_a_number() -> None:
+    for call_format in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
+        written = call_format.write(Action(calls=(ToolCall(name="find", arguments={"item": 7, "count": 7}),)))
+        (call,) = call_format.parse(written, 0, (FIND,)).calls
+        assert isinstance(call, ToolCall)
+        assert call.arguments == {"item": "7", "count": 7}
+        quoted = call_format.write(Action(calls=(ToolCall(name="find", arguments={"item": "7"}),)))
+        assert call_format.parse(quoted, 0, (FIND,)).calls == call_format.parse(quoted).calls
+
+
+def test_a_lost_call_is_bad_and_names_what_is_wrong() -> None:
     chat = renderer("Qwen3-Coder")
-    (bad,) = chat.parse_text('Look. [TOOL_CALLS]find[ARGS]{"item": "tea"}').calls
-    assert isinstance(bad, BadCall)
-    assert bad.family.startswith("Mistral")
-    assert "<function=NAME>" in bad.problem
-    assert chat.parse_text("<think>[TOOL_CALLS]</think>Done.").calls == ()
+    for text, family, begin in (
+        ('Look. [TOOL_CALLS]find[ARGS]{"item": "tea"}', "Mistral", "[TOOL"),
+        ('Look.\n{"name": "find", "parameters": {"item": "tea"}}', "Llama 3", '{"name"'),
+        ("<think>So.</think>\n[find(item='tea')]", "Llama 3.2", "[find"),
+        ("Look. <parameter=item>tea</parameter>", "", "</parameter>"),
+    ):
+        (bad,) = chat.parse_text(text, (FIND,)).calls
+        assert isinstance(bad, BadCall)
+        assert bad.family.startswith(family)
+        assert bad.text.startswith(begin)
+        assert "<function=NAME>" in bad.problem
+    for text in ("<think>[TOOL_CALLS]</think>Done.", '{"name": "other", "parameters": {}}', "[see(item='tea')]"):
+        assert chat.parse_text(text, (FIND,)).calls == ()
+
+
+def test_a_value_that_does_not_end_takes_no_call_after_it() -> None:
+    for call_format in (XmlParameters(), ArgValues(), FORMATS["MiniMax-M2"]):
+        text = call_format.write(Action(calls=(replace(CALL, arguments={"item": "tea"}), CALL)))
+        end = "</parameter>" if "</parameter>" in text else "</arg_value>"
+        found = call_format.parse(text.replace(end, "", 1)).calls
+        assert isinstance(found[0], BadCall), call_format
+        assert found[1:] in ((), (CALL,)), call_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,24 +224,16 @@ def test_tools_are_described_in_the_form_of_a_family_whose_template_has_none() -
     assert "```tool_code\nTOOL(ARGUMENT='VALUE')\n```" in text
 
 
-def test_the_table_has_no_two_formats_alike() -> None:
-    forms = [each.form for each in FAMILIES]
-    assert all(one not in forms[place + 1 :] for place, one in enumerate(forms))
-    # Each is found by what it writes.
-    for each in forms:
-        good = [action for action in ACTIONS.values() if action.calls]
-        assert all(same(each.parse(_ended(each, each.write(action))), action) for action in good), each
-
-
-def _ended(form: CallFormat, text: str) -> str:
-    return next((text.removesuffix(stop) for stop in form.stops if text.endswith(stop)), text)
-
-
 def test_calls_of_hermes_in_xml_are_parsed() -> None:
     written = Hermes().write(Action(calls=(CALL,)))
     assert XmlParameters().parse(written).calls == (CALL,)
     odd = replace(CALL, arguments={"a>b": "x"})
-    assert XmlParameters().parse(XmlParameters().write(Action(calls=(odd,)))).calls == (odd,)
+    for call_format in (
+        XmlParameters(),
+        XmlParameters(start="<seed:tool_call>", end="</seed:tool_call>"),
+        ArgValues(suffix=":o"),
+    ):
+        assert call_format.parse(call_format.write(Action(calls=(odd,)))).calls == (odd,)
 
 
 def test_a_demonstrated_answer_is_no_thinking() -> None:
@@ -220,3 +246,15 @@ def test_a_demonstrated_answer_is_no_thinking() -> None:
     found = parse_tokens(ThinkingCalls(), chat, thought, (FIND,))
     first, last = found.spans["thought"]
     assert found.text[first:last] == "Tea?"
+
+
+def test_parts_of_a_message_have_the_separator_of_the_template() -> None:
+    loop = "{%- for part in m.content -%}{{ part.text }}{{ ' | ' if not loop.last }}{%- endfor -%}"
+    made = family_tokenizer("Qwen3-Coder")
+    made.chat_template = (
+        "{%- for m in messages -%}<|im_start|>{{ m.role }}\n{%- if m.content is string -%}{{ m.content }}{%- else -%}"
+        + loop
+        + "{%- endif -%}<|im_end|>{%- endfor -%}{%- if add_generation_prompt -%}<|im_start|>assistant\n{%- endif -%}"
+    )
+    assert ChatRenderer(made, template={}).part_separator == " | "
+    assert renderer("Qwen3-Coder").part_separator == "\n", "the template takes texts alone"

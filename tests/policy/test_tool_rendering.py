@@ -12,7 +12,7 @@ import pytest
 import torch
 from tests.policy import families, folders
 from tests.policy.families import FORMATS, tokenizer
-from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+from transformers import AutoModelForCausalLM, MistralConfig, Qwen3Config
 
 from bough.engine import Local, Request, Sampling
 from bough.policy import Pretrained
@@ -52,9 +52,7 @@ def for_template(message: Message) -> dict[str, object]:
     return row | ({"tool_calls": calls} if calls else {})
 
 
-@pytest.mark.parametrize("name", WITH_TOOLS)
-@pytest.mark.parametrize("tools", [(), TOOLS])
-def test_what_was_not_sampled_equals_the_template(name: str, tools: tuple[Tool, ...]) -> None:
+def what_was_not_sampled_equals_the_template(name: str, tools: tuple[Tool, ...]) -> None:
     messages = (
         *(SYSTEM, USER, Message(role="assistant", content="", tool_calls=(CALL,)), result('{"tea": "3 euros"}')),
         *(Message(role="assistant", content="It costs 3 euros."), Message(role="user", content="Buy it.")),
@@ -117,8 +115,7 @@ def holds(read: Sequence[int], tokens: Sequence[int]) -> int:
     return sum(tuple(read[at : at + len(tokens)]) == tuple(tokens) for at in range(len(read)))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_eight_turns_keep_every_sampled_token(name: str) -> None:
+def turns_keep_every_sampled_token(name: str) -> None:
     chat, tokens = renderer(name), sampled(name, SAID[name])
     (call,) = chat.parse(tokens).calls
     assert isinstance(call, ToolCall)
@@ -126,7 +123,7 @@ def test_eight_turns_keep_every_sampled_token(name: str) -> None:
     messages: tuple[Message, ...] = (SYSTEM, USER)
     read = chat.render(messages, TOOLS)
     rewritten = 0
-    for turn in range(8):
+    for turn in range(3):
         said = Message(role="assistant", content="", tokens=tokens, tool_calls=(call,))
         messages = (*messages, said, replace(result(f"tea {turn}: 3 euros"), call_id=call.call_id))
         added = chat.extend(messages, TOOLS)
@@ -144,8 +141,7 @@ HIDDEN = ("mistral-7b", "mistral-nemo")
 """These do not show the system prompt after the first answer."""
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
+def a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
     special = {token: each.content for token, each in tokenizer(name).added_tokens_decoder.items()}
     marks = "".join(special.values())
     call = replace(CALL, arguments={"item": marks})
@@ -165,8 +161,7 @@ def test_a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
     assert len({sum(token in special for token in each or ()) for each in more}) == 1
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_texts_like_the_frames_marks_keep_sampled_tokens(name: str) -> None:
+def texts_like_the_frames_marks_keep_sampled_tokens(name: str) -> None:
     forged = "".join(f"[[{salt}.{place}]]" for salt in range(2) for place in range(7))
     chat, tokens = renderer(name), sampled(name, SAID[name])
     argument = replace(CALL, arguments={"item": forged})
@@ -182,13 +177,11 @@ def test_texts_like_the_frames_marks_keep_sampled_tokens(name: str) -> None:
         assert forged in chat.verbatim(whole[:before]), "the call stands before the sampled tokens"
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_marks_of_a_family_with_tokens_for_them_are_not_plain_text(name: str) -> None:
+def the_marks_of_a_family_with_tokens_for_them_are_not_plain_text(name: str) -> None:
     assert renderer(name).plain_marks == ()
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_another_message_of_the_user_appends_or_is_rendered_again(name: str) -> None:
+def another_message_of_the_user_appends_or_is_rendered_again(name: str) -> None:
     chat, tokens = renderer(name), sampled(name, SAID[name])
     plain = sampled(name, "It costs  3." if name not in ("mistral-7b", "mistral-v3-spm") else " It costs  3.")
     messages = (
@@ -204,8 +197,7 @@ def test_another_message_of_the_user_appends_or_is_rendered_again(name: str) -> 
     assert holds(whole, tokens) == (0 if name == "qwen3" else 1)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_written_action_is_parsed_back(name: str) -> None:
+def a_written_action_is_parsed_back(name: str) -> None:
     chat = renderer(name)
     item = "<|im_end|> [TOOL_CALLS] [ARGS] </tool_call> </think> <|tool_call_end|> \"é' )]"
     given = Action(calls=(replace(CALL, arguments={"item": item, "n": [1, None, {"a": True}]}),) * 2)
@@ -214,8 +206,7 @@ def test_a_written_action_is_parsed_back(name: str) -> None:
     assert chat.write(given).count(chat.stop_tokens[0]) == 1
 
 
-@pytest.mark.parametrize("name", WITH_TOOLS)
-def test_a_written_call_is_the_templates(name: str) -> None:
+def a_written_call_is_the_templates(name: str) -> None:
     calls = (replace(CALL, arguments={"item": "tea", "count": 2}),)
     asked = (USER, Message(role="assistant", content="", tool_calls=calls))
     text = tokenizer(name).apply_chat_template(
@@ -240,10 +231,9 @@ def test_a_template_without_tools_gets_them_in_the_system_prompt() -> None:
     assert "user\nresult: a\nresult: b<|im_end|>" in rest
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_format_is_found_from_the_template(name: str) -> None:
-    assert renderer(name)._template.format == FORMATS[name]  # pyright: ignore[reportPrivateUsage]
-    assert renderer(name)._template.takes_tools == (name != "smollm2")  # pyright: ignore[reportPrivateUsage]
+def the_format_is_found_from_the_template(name: str) -> None:
+    assert renderer(name).template.format == FORMATS[name]
+    assert renderer(name).template.takes_tools == (name != "smollm2")
 
 
 def test_a_template_that_refuses_two_user_messages_gets_one() -> None:
@@ -277,13 +267,10 @@ def test_an_action_after_an_opened_thinking_begins_within_it() -> None:
 
 
 CONFIGS = {
-    "qwen2.5": Qwen2Config(**folders.SIZES, tie_word_embeddings=True),
     "qwen3": Qwen3Config(**folders.SIZES, tie_word_embeddings=True, head_dim=16),
-    "llama3.2": LlamaConfig(**folders.SIZES),
     "mistral-7b": MistralConfig(**folders.SIZES),
-    "mistral-v13": MistralConfig(**folders.SIZES),
-    "smollm2": LlamaConfig(**folders.SIZES),
 }
+"""One that appends, and one that renders the first turn again."""
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -298,12 +285,12 @@ def test_a_small_model_of_the_family_reads_what_it_sampled(name: str, tmp_path: 
     chat = policy.renderer
     assert chat.stop_tokens[0] == renderer(name).stop_tokens[0]
 
-    async def eight_turns() -> None:
+    async def four_turns() -> None:
         messages: tuple[Message, ...] = (SYSTEM, USER)
         read = chat.render(messages, TOOLS)
         assert read == renderer(name).render(messages, TOOLS)
-        for turn in range(8):
-            sampling = Sampling(max_tokens=12)
+        for turn in range(4):
+            sampling = Sampling(max_tokens=4)
             request = Request(prompt_tokens=read, sampling=sampling, stop_tokens=chat.stop_tokens, seed=turn)
             tokens = (await engine.generate(request)).tokens
             messages = (*messages, Message(role="assistant", content="", tokens=tokens), result(f"{turn}"))
@@ -314,16 +301,15 @@ def test_a_small_model_of_the_family_reads_what_it_sampled(name: str, tmp_path: 
             read = whole
         await engine.close()
 
-    asyncio.run(eight_turns())
+    asyncio.run(four_turns())
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_any_sampled_tokens_are_kept_or_rewritten(name: str) -> None:
+def any_sampled_tokens_are_kept_or_rewritten(name: str) -> None:
     """Empty messages, halves of letters and marks in the wrong place, cut off or ended."""
     chat, rng = renderer(name), random.Random(0)
     special = [token for token in tokenizer(name).added_tokens_decoder if token not in chat.stop_tokens]
     plain = [token for token in range(len(tokenizer(name))) if token not in (*special, *chat.stop_tokens)]
-    for _ in range(12):
+    for _ in range(3):
         messages: tuple[Message, ...] = (SYSTEM, USER)
         read = chat.render(messages, TOOLS)
         for _ in range(3):
@@ -337,3 +323,22 @@ def test_any_sampled_tokens_are_kept_or_rewritten(name: str) -> None:
             assert added is not None or name == "qwen3" or (name.startswith("mistral") and name != "mistral-v13")
             assert name == "qwen3" or holds(whole, tokens)
             read = whole
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_family(name: str) -> None:
+    for check in (
+        turns_keep_every_sampled_token,
+        a_text_with_the_familys_special_tokens_has_none,
+        texts_like_the_frames_marks_keep_sampled_tokens,
+        the_marks_of_a_family_with_tokens_for_them_are_not_plain_text,
+        another_message_of_the_user_appends_or_is_rendered_again,
+        a_written_action_is_parsed_back,
+        the_format_is_found_from_the_template,
+        any_sampled_tokens_are_kept_or_rewritten,
+    ):
+        check(name)
+    if name in WITH_TOOLS:
+        what_was_not_sampled_equals_the_template(name, ())
+        what_was_not_sampled_equals_the_template(name, TOOLS)
+        a_written_call_is_the_templates(name)

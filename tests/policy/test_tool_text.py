@@ -53,7 +53,7 @@ def test_a_tool_that_python_cannot_call_is_json(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "form"),
+    ("action", "call_format"),
     [
         (made("find", item='it\'s "tea"\n', n=[1, None, {"a": True}]), Pythonic()),
         (made("shop.find", item="<tool>"), Pythonic()),
@@ -65,10 +65,10 @@ def test_a_tool_that_python_cannot_call_is_json(tool: Tool) -> None:
         (made("pay", **{"to whom": "ann"}), Hermes()),
     ],
 )
-def test_a_call_is_python_where_python_can_express_it(action: Action, form: Hermes | Pythonic) -> None:
+def test_a_call_is_python_where_python_can_express_it(action: Action, call_format: Hermes | Pythonic) -> None:
     said = Action(text="Look.", calls=action.calls)
-    assert TextCalls().write(said) == form.write(said)
-    assert TextCalls().parse(form.write(said)) == said
+    assert TextCalls().write(said) == call_format.write(said)
+    assert TextCalls().parse(call_format.write(said)) == said
 
 
 def test_a_broken_call_is_bad_and_other_text_is_none() -> None:

@@ -11,7 +11,7 @@ from bough.engine import Sampling, Scripted
 from bough.policy.chat import ChatRenderer
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
-from bough.serve.thinking import split_thinking, thinking_tokens
+from bough.serve.thinking import answer_parts, thinking_tokens
 
 OPENED = THINKING.replace("<|im_start|>assistant\n'", "<|im_start|>assistant\n<think>\n'")
 TEMPLATES = {"none": CHATML, "thinking": THINKING, "opened": OPENED}
@@ -36,13 +36,13 @@ def test_the_thinking_of_a_text(
     text: str, none: tuple[str, str] | None, thinking: tuple[str, str] | None, opened: tuple[str, str] | None
 ) -> None:
     for name, parts in (("none", none), ("thinking", thinking), ("opened", opened)):
-        assert split_thinking(renderer(name), text) == (parts or ("", text)), name
+        assert answer_parts(renderer(name), text) == (parts or ("", text)), name
 
 
 def test_thinking_has_ended_before_a_call() -> None:
     chat = renderer("opened")
-    assert split_thinking(chat, "I look.", ended=True) == ("", "I look.")
-    assert split_thinking(chat, "um\n</think>\n\nI look.", ended=True) == ("um", "I look.")
+    assert answer_parts(chat, "I look.", ended=True) == ("", "I look.")
+    assert answer_parts(chat, "um\n</think>\n\nI look.", ended=True) == ("um", "I look.")
 
 
 def test_tokens_of_thinking_are_those_up_to_its_end() -> None:

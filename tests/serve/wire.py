@@ -8,6 +8,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 from starlette.applications import Starlette
+from tests.plain_renderer import PlainRenderer
 
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
@@ -24,7 +25,7 @@ END = 256
 ROLES = {"system": 257, "user": 258, "assistant": 259, "tool": 260}
 
 
-class ByteChat:
+class ByteChat(PlainRenderer):
     """Bytes between marks; a text that begins with "{" is a call."""
 
     stop_tokens = (END,)

@@ -20,7 +20,7 @@ from bough.tree import (
     Source,
     Task,
     Tree,
-    no_sets,
+    no_token_sets,
     spread_nodes,
 )
 
@@ -58,7 +58,7 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
     tokens = len(sampled)
     seats = ("white", "black") if rng.random() < 0.5 else ()
     # Every token below 2**20; the last byte tells the sets apart.
-    sets = no_sets()
+    sets = no_token_sets()
     if count := int(rng.integers(3)):
         sets = np.full((count, 2**17 + 1), 255, dtype=np.uint8)
         sets[:, -1] = np.arange(count)

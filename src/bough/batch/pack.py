@@ -21,18 +21,18 @@ from bough.batch.batch import Batch, columns_of
 from bough.batch.packed_tree import PackedTree, count_paths, trained_nodes
 from bough.batch.path_index import index_paths
 from bough.tree import (
-    ANY,
+    UNRESTRICTED,
     Credited,
     Floats,
     Ints,
     PathView,
     Rewarded,
-    Sets,
     Source,
+    TokenSets,
     Tree,
     count_path_tokens,
     included_leaves,
-    no_sets,
+    no_token_sets,
     path_view,
     token_advantages,
 )
@@ -132,15 +132,15 @@ def _packed_trees(
     ]
 
 
-def _join_sets(trees: Sequence[Tree]) -> tuple[list[Ints], Sets]:
+def _join_sets(trees: Sequence[Tree]) -> tuple[list[Ints], TokenSets]:
     """Returns the indices of each tree's tokens, [T] int64, among the sets of all trees; and these sets, each once."""
     held = [tree.allowed_sets for tree in trees if len(tree.allowed_sets)]
     if not held:
-        return [tree.allowed.astype(np.int64) for tree in trees], no_sets()
+        return [tree.allowed.astype(np.int64) for tree in trees], no_token_sets()
     sets, place = np.unique(np.concatenate(held), axis=0, return_inverse=True)
     first = np.cumsum([0, *(len(tree.allowed_sets) for tree in trees)])
     # The last entry stands for -1.
-    places = [np.append(place[begin:end], ANY) for begin, end in pairwise(first.tolist())]
+    places = [np.append(place[begin:end], UNRESTRICTED) for begin, end in pairwise(first.tolist())]
     return [each[tree.allowed] for each, tree in zip(places, trees, strict=True)], sets
 
 

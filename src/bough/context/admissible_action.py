@@ -26,6 +26,14 @@ class AdmissibleAction:
         return Parsed(action=text.strip(), well_formed=bool(text.strip()))
 
     def restrict(self, renderer: Renderer, tools: Sequence[Tool], admissible: Sequence[str]) -> Grammar | None:
-        """See `GrammarParser`."""
+        """See `GrammarParser`.
+
+        Raises:
+            ValueError: for a valid action with blanks at its ends, which the parser would leave out.
+        """
         del renderer, tools
+        if wrong := [each for each in admissible if each != each.strip()]:
+            raise ValueError(
+                f"AdmissibleAction: got the valid action {wrong[0]!r:.80}; need actions without blanks at their ends"
+            )
         return Grammar.of_texts(admissible) if admissible else None

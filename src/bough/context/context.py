@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from bough.grammar import Grammar
 from bough.tree import (
     Action,
     AgentAction,
@@ -16,6 +17,7 @@ from bough.tree import (
     after_action,
     messages,
 )
+from bough.tree.thinking import ThinkingState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,19 @@ class Renderer(Protocol):
         """The tokens that end an action; sampling stops at the first of them and keeps it."""
         ...
 
+    @property
+    def prompt_thinking(self) -> ThinkingState | None:
+        """The thinking at the end of the generation prompt; an action begins in one that is open.
+
+        None for a format without thinking.
+        """
+        ...
+
+    @property
+    def part_separator(self) -> str:
+        """What stands between the parts of a message's content, such as two texts of one request."""
+        ...
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Renders a whole context, up to the first token of the next action."""
         ...
@@ -101,6 +116,27 @@ class Renderer(Protocol):
 
     def text(self, tokens: Sequence[int]) -> str:
         """Decodes tokens, without stop tokens and special marks."""
+        ...
+
+    def call_grammar(
+        self,
+        tools: Sequence[Tool],
+        *,
+        required: bool = False,
+        most_calls: int | None = None,
+        answer: Mapping[str, object] | None = None,
+    ) -> Grammar:
+        """Returns what an action may be so that each of its calls is one that its tool takes.
+
+        Args:
+            tools: The tools; at least one.
+            required: Whether it is calls alone, after thinking that the prompt opens.
+            most_calls: 1 for one call, None for any number.
+            answer: The schema of a JSON text that may stand in place of required calls; None for none.
+
+        Raises:
+            ValueError: for a format whose calls can't be enforced.
+        """
         ...
 
 

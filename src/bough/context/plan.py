@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from bough.context.context import Context, ContextInputs, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parser import Parsed
-from bough.needs import Need, annotation
+from bough.needs import WHOLE_TEXT, Need, annotation
 from bough.piece import AtLeast, piece
 from bough.tree import add_line
 
@@ -40,7 +40,7 @@ class PlanAct:
 
     every: Annotated[int, AtLeast(1)] = 3
 
-    gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "subgoal", "switch")))
+    gives: ClassVar[frozenset[Need]] = frozenset({*map(annotation, ("action", "subgoal", "switch")), WHOLE_TEXT})
 
     @property
     def instructions(self) -> str:

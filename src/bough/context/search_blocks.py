@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from bough.context.parser import Parsed
-from bough.needs import Need, annotation
+from bough.needs import WHOLE_TEXT, Need, annotation
 
 NAMES = ("think", "search", "information", "answer")
 TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})>")
@@ -33,7 +33,7 @@ class SearchBlocks:
     `MaskedSpans` takes out of the loss. The annotation "format" is `format_score`; a positive one is well formed.
     """
 
-    gives: ClassVar[frozenset[Need]] = frozenset({annotation("information"), annotation("format")})
+    gives: ClassVar[frozenset[Need]] = frozenset({annotation("information"), annotation("format"), WHOLE_TEXT})
 
     def __call__(self, text: str) -> Parsed:
         """See `Parser`."""

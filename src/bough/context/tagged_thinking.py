@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from bough.context.context import Turn
 from bough.context.parser import Parsed
-from bough.needs import Need, annotation
+from bough.needs import WHOLE_TEXT, Need, annotation
 from bough.piece import AtLeast, piece
 from bough.tree import action_text
 
@@ -39,7 +39,7 @@ class TaggedThinking:
 
     every: Annotated[int, AtLeast(1)] = 3
 
-    gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "thought")))
+    gives: ClassVar[frozenset[Need]] = frozenset({*map(annotation, ("action", "thought")), WHOLE_TEXT})
 
     @property
     def instructions(self) -> str:

@@ -1,6 +1,5 @@
 """A parser of thinking and calls of tools."""
 
-import re
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -8,15 +7,15 @@ from bough.context.parser import Parsed
 from bough.context.tool_calls import ToolCalls
 from bough.needs import CALLS_TAKEN, Need, annotation
 from bough.tree import Action
-
-THOUGHT = re.compile(r"\s*(?:<think>)?(.*?)</think>", re.DOTALL)
+from bough.tree.thinking import ThinkingState, split_thinking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingCalls:
     """As `ToolCalls`, with the thinking before the calls annotated: the text up to `</think>`.
 
-    Span: "thought", the range of the thinking without its tags. An answer without `</think>` has none.
+    Span: "thought", the range of the thinking without its tags. An answer without `</think>`, or with empty thinking,
+    has none.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({CALLS_TAKEN})
@@ -29,6 +28,9 @@ class ThinkingCalls:
 
     def read(self, action: Action) -> Parsed:
         """See `CallParser`."""
-        found, thought = ToolCalls().read(action), THOUGHT.match(action.text)
-        spans = {"thought": thought.span(1)} if thought and thought[1] else {}
-        return replace(found, spans={**found.spans, **spans})
+        # A model may end thinking that it did not begin.
+        found, thought = ToolCalls().read(action), split_thinking(action.text, opened=True)
+        if thought.state is not ThinkingState.CLOSED:
+            return found
+        span = thought.begin, thought.begin + len(thought.content)
+        return replace(found, spans={**found.spans, "thought": span})

@@ -1,40 +1,14 @@
 """A parser of calls of tools."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from bough.context.context import Renderer
 from bough.context.parser import Parsed
 from bough.grammar import Grammar
 from bough.needs import CALLS, CALLS_TAKEN, GRAMMARS, Need, annotation
 from bough.tree import Action, BadCall, Tool, ToolCall
-
-
-@runtime_checkable
-class HasCallGrammar(Protocol):
-    """A renderer that makes the grammar of an action with calls."""
-
-    def call_grammar(
-        self,
-        tools: Sequence[Tool],
-        *,
-        required: bool = False,
-        most_calls: int | None = None,
-        answer: Mapping[str, object] | None = None,
-    ) -> Grammar:
-        """Returns what an action may be so that each of its calls is one that its tool takes.
-
-        Args:
-            tools: The tools; at least one.
-            required: Whether it is calls alone, after thinking that the prompt opens.
-            most_calls: 1 for one call, None for any number.
-            answer: The schema of a JSON text that may stand in place of required calls; None for none.
-
-        Raises:
-            ValueError: for a format whose calls can't be enforced.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +38,10 @@ class ToolCalls:
         del admissible
         if not self.grammar or not tools:
             return None
-        if not isinstance(renderer, HasCallGrammar):
-            raise ValueError(f"ToolCalls.grammar: got {type(renderer).__name__}, which has none; set grammar=False")
-        return renderer.call_grammar(tools)
+        try:
+            return renderer.call_grammar(tools)
+        except ValueError as error:
+            raise ValueError(f"ToolCalls.grammar: {error}; or set parser=ToolCalls(grammar=false)") from error
 
     def __call__(self, text: str) -> Parsed:
         """See `Parser`: a turn without calls."""

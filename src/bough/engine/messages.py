@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from bough.tree import (
     Action,
@@ -46,6 +46,16 @@ class Messages:
 
     stop_tokens: tuple[int, ...] = (END,)
 
+    @property
+    def prompt_thinking(self) -> None:
+        """A server keeps the thinking of its model apart."""
+        return None
+
+    @property
+    def part_separator(self) -> str:
+        """Parts are lines."""
+        return "\n"
+
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Render a whole context, up to the generation prompt."""
         rows = [tool_record(tool) for tool in tools]
@@ -73,6 +83,20 @@ class Messages:
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, each call on a line. A character cut in the middle becomes a replacement character."""
         return "\n".join(filter(None, _split(tokens)))
+
+    def call_grammar(
+        self,
+        tools: Sequence[Tool],
+        *,
+        required: bool = False,
+        most_calls: int | None = None,
+        answer: Mapping[str, object] | None = None,
+    ) -> NoReturn:
+        """Raises `ValueError`: a server writes calls in a form of its own."""
+        del tools, required, most_calls, answer
+        raise ValueError(
+            "got a chat server, whose calls no grammar enforces; need an engine with weights, such as Local()"
+        )
 
 
 def answered(text: str, calls: Sequence[Mapping[str, str]], most: int, *, ended: bool) -> tuple[tuple[int, ...], bool]:

@@ -12,12 +12,13 @@ MOST_SHOWN = 100
 """Characters of a result in a message."""
 
 
-def reward_number(value: object, function: Callable[..., Any]) -> bool | float:
+def reward_number(value: object, function: Callable[..., Any], what: str = "") -> bool | float:
     """A result as a bool or a float; NumPy scalars and tensors of one element are numbers too.
 
     Args:
         value: What the function returned for one answer.
         function: The function, for the message.
+        what: What the value is, before "the reward function NAME"; "" for its result.
 
     Raises:
         EnvFault: when it is no finite number; names the function with its file and line.
@@ -26,14 +27,14 @@ def reward_number(value: object, function: Callable[..., Any]) -> bool | float:
     if isinstance(plain, bool):
         return plain
     if not isinstance(plain, Real) or not math.isfinite(plain):
-        raise wrong_result(value, function, "a finite number, or True or False")
+        raise wrong_result(value, function, "a finite number, or True or False", what)
     return float(plain)
 
 
-def wrong_result(value: object, function: Callable[..., Any], need: str) -> EnvFault:
-    """The fault of a reward function that returns something else than it should."""
+def wrong_result(value: object, function: Callable[..., Any], need: str, what: str = "") -> EnvFault:
+    """The fault of a reward function that returns something else than it should; `what` as in `reward_number`."""
     return EnvFault(
-        f"got {shorten(repr(value), MOST_SHOWN)} from the reward function {function_name(function)} "
+        f"got {shorten(repr(value), MOST_SHOWN)} {what or 'from'} the reward function {function_name(function)} "
         f"({definition(function)}); need {need}"
     )
 

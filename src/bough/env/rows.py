@@ -1,7 +1,9 @@
 """Tasks from rows: mappings in a list, in a file, or made by a function."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -69,8 +71,8 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
     """The source as a setting.
 
     Raises:
-        ValueError: when a row cannot be written as JSON, the function is not at the top of a module, or the source is
-            a table or a data set of the hub.
+        ValueError: when there is no row, one cannot be written as JSON, the function is not at the top of a module, or
+            the source is a table or a data set of the hub.
     """
     if (dataset := _dataset_of(source)) is not None:
         raise ValueError(
@@ -87,8 +89,31 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
             f"tasks: got an object of {type(source).__name__}; need rows, such as table.to_dict('records') of a "
             f"DataFrame, {FORMATS}, or a function that returns rows"
         )
-    rows = enumerate(cast("Iterable[Row | str]", given), 1)
-    return tuple(_line(row, f"tasks: row {number}", prompt) for number, row in rows)
+    rows = tuple(
+        _line(row, f"tasks: row {number}", prompt) for number, row in enumerate(cast("Iterable[Row | str]", given), 1)
+    )
+    if not rows:
+        raise ValueError("tasks: got no rows; need at least one")
+    return rows
+
+
+def check_row_file(place: Lines, name: str) -> None:
+    """Checks that the file of a source exists, where it is one.
+
+    Args:
+        place: As returned by `place_of`.
+        name: Name of the environment.
+
+    Raises:
+        FileNotFoundError: when it does not.
+    """
+    if isinstance(place, str) and _is_path(place) and not Path(place).is_file():
+        raise FileNotFoundError(f"{name}: got tasks={place!r}, which is no file; need {FORMATS}")
+
+
+def _is_path(place: str) -> bool:
+    """Whether a source is a path, and not the address of a function."""
+    return ":" not in Path(place).name or Path(place).is_file()
 
 
 def _dataset_of(source: RowSource) -> HubDataset | None:
@@ -146,7 +171,7 @@ class RowTasks:
     """The tasks of rows, by split.
 
     The row's "split" decides where it is given, else a hash of the row without "id" and "split". So equal rows are
-    always in one split. Equal rows without different ids are one task.
+    always in one split. They are different tasks: the second of them has "-2" at the end of its id.
 
     Args:
         name: Name of the environment, for the ids of tasks.
@@ -154,7 +179,8 @@ class RowTasks:
         prompt: The column of the prompts.
 
     Raises:
-        ValueError: when a row has no prompt or an unknown split, or two rows have one id, or equal rows two splits.
+        ValueError: when there is no row, one has no prompt or an unknown split, two rows have one id, or equal rows two
+            splits.
         OSError: when the file cannot be read, or the data set can't be had.
     """
 
@@ -164,7 +190,10 @@ class RowTasks:
         self.digest = sha256("\n".join(line for _, line in lines).encode()).hexdigest()
         self.by_split: dict[Split, list[Task]] = {split: [] for split in SPLITS}
         splits: dict[str, Split] = {}
-        contents: dict[str, str] = {}
+        ids: set[str] = set()
+        copies: Counter[str] = Counter()
+        if not lines:
+            raise ValueError(f"{name}: got no rows of tasks; need at least one")
         for where, line in lines:
             row = _row(line, where, prompt)
             content = json.dumps({key: row[key] for key in row if key not in ("id", "split")}, sort_keys=True)
@@ -176,13 +205,14 @@ class RowTasks:
                     f"{where}: got equal tasks in the splits {splits[content]} and {split}; need one split"
                 )
             task = instance_task(name=name, content=content, data=row)
-            if row.get("id") not in (None, ""):
-                task = Task(id=str(row["id"]), seed=task.seed, data=row)
-            if task.id not in contents:
-                self.by_split[split].append(task)
-            elif contents[task.id] != content:
+            own_id = row.get("id") not in (None, "")
+            copies[task.id] += not own_id
+            if own_id or copies[task.id] > 1:
+                task = replace(task, id=str(row["id"]) if own_id else f"{task.id}-{copies[task.id]}")
+            if task.id in ids:
                 raise ValueError(f"{where}: got a second task with the id {task.id!r:.80}; need different ids")
-            contents[task.id] = content
+            ids.add(task.id)
+            self.by_split[split].append(task)
         self.first = next((task for tasks in self.by_split.values() for task in tasks), None)
 
     def draw(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -205,7 +235,7 @@ def _lines(name: str, place: Lines | HubDataset, prompt: str) -> Sequence[tuple[
     """The rows as lines of JSON, each after its place."""
     if isinstance(place, HubDataset):
         return [*place.lines()]
-    if isinstance(place, str) and (":" not in Path(place).name or Path(place).is_file()):
+    if isinstance(place, str) and _is_path(place):
         return [*read_row_file(Path(place))]
     if isinstance(place, tuple):
         return [(f"{name}: task {number}", line) for number, line in enumerate(place, 1)]

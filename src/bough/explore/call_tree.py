@@ -9,7 +9,7 @@ from bough.context import Renderer
 from bough.explore.episode import Call, Ending, Episode
 from bough.rollout.builder import NodeDraft
 from bough.rollout.path_writer import PathWriter
-from bough.tree import BadCall, Kind, Outcome
+from bough.tree import BadCall, Kind, Outcome, action_info
 from bough.tree.records import message_record, tool_record
 from bough.varying import constant
 
@@ -91,6 +91,8 @@ class CallTree:
         completion, parsed = call.completion, self.writer.format.renderer.parse(call.completion.tokens, call.tools)
         number, node = self.writer.sampled(parent, completion, temperature=constant(call.sampling.temperature))
         node.info["text"] = self.writer.format.renderer.text(completion.tokens)
+        # Without tools in its request a call is text for the client.
+        node.info |= action_info(parsed) if call.tools else {}
         node.well_formed = not node.cut_off and not any(isinstance(each, BadCall) for each in parsed.calls)
         if call.denied:
             node.valid, node.info["denied"] = False, call.denied

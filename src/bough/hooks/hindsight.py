@@ -9,7 +9,7 @@ import numpy as np
 from bough.hooks.hook import BatchHook, HookSetup
 from bough.piece import AtLeast, piece
 from bough.tree import (
-    ANY,
+    UNRESTRICTED,
     Ints,
     Kind,
     Outcome,
@@ -138,7 +138,7 @@ class HindsightState(BatchHook[Hindsight]):
             token=np.concatenate([prompt, tree.token[old:]]).astype(tree.token.dtype),
             logprob=unknown,
             entropy=unknown,
-            allowed=np.full(len(unknown), ANY, dtype=tree.allowed.dtype),
+            allowed=np.full(len(unknown), UNRESTRICTED, dtype=tree.allowed.dtype),
             source=source,
             policy_version=version,
             success=success,

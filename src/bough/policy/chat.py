@@ -1,18 +1,18 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bough.grammar import Grammar
-from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name, foreign_family
-from bough.policy.calls.thinking import CLOSE, OPEN, unfinished
+from bough.policy.calls import FAMILIES, CallFormat, RestrictedFormat, action_grammar, family_name
+from bough.policy.calls.lost import EXAMPLE, call_tags, with_lost_call
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.marks import THINKING, plain_marks, used_marks
-from bough.policy.template import ChatTemplate, Entry, RefusedByTemplate
+from bough.policy.template import ChatTemplate, Entry
+from bough.policy.template_trial import RefusedByTemplate
 from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls
 from bough.tree import (
@@ -21,15 +21,12 @@ from bough.tree import (
     BadCall,
     Message,
     Tool,
-    ToolCall,
     action_text,
     call_record,
     tool_record,
 )
+from bough.tree.thinking import THINK_END, ThinkingState, without_empty_thinking
 from bough.units import MIB
-
-EMPTY_THINKING = re.compile(rf"^(?:{OPEN})?{CLOSE}|{OPEN}{CLOSE}")
-"""In a text without blanks."""
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -50,6 +47,8 @@ class ChatRenderer:
     marks of thinking.
 
     Attributes:
+        template: The chat template.
+        call_tags: Matches what only calls have, in the format of the template: their marks, and the tags within them.
         stop_tokens: Tokens that end an action: first the template's end of an assistant message, then the other end
             tokens of the tokenizer and the model.
         plain_marks: Marks of messages that are plain text, because the tokenizer has no tokens for them: texts of
@@ -86,7 +85,8 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = ChatTemplate(tokenizer, template, date, call_format)
+        self.template = ChatTemplate(tokenizer, template, date, call_format)
+        self.call_tags = call_tags(self.template.format)
         self._spoken = TextCache(self._decode, most_bytes=64 * MIB)
         self._readable = TextCache(self._without_marks, most_bytes=64 * MIB)
         self._context_tokens = context_tokens
@@ -99,7 +99,7 @@ class ChatRenderer:
         self._encoder = LiteralEncoder(tokenizer, edges={*marks, *edges})
         special = {each.content for each in self._tokenizer.added_tokens_decoder.values() if each.special}
         self._marks = [(mark, self._encoder.hide(mark)) for mark in sorted(marks - edges - special)]
-        around = (*between.split("[[user]]"), *self._template.around_result)
+        around = (*between.split("[[user]]"), *self.template.around_result)
         self.plain_marks = plain_marks(around, around[1], self._encoder.hidden)
 
     @property
@@ -108,14 +108,15 @@ class ChatRenderer:
         return len(self._tokenizer)
 
     @property
-    def thinks(self) -> bool:
-        """Whether the template has thinking, between `<think>` and `</think>`."""
-        return THINKING[-1] in str(self._tokenizer.chat_template)
+    def prompt_thinking(self) -> ThinkingState | None:
+        """See `Renderer`."""
+        known = self.template.prompt_thinking is ThinkingState.OPEN or THINK_END in str(self._tokenizer.chat_template)
+        return self.template.prompt_thinking if known else None
 
     @property
-    def opens_thinking(self) -> bool:
-        """Whether the generation prompt ends with `<think>`, so that an action begins within thinking."""
-        return self._template.opens_thinking
+    def part_separator(self) -> str:
+        """See `Renderer`: what the template writes between parts; a line feed where it takes none."""
+        return self.template.part_separator
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
@@ -144,12 +145,12 @@ class ChatRenderer:
     def _render(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Tokens:
         entries, shown = self._hidden(messages), self._tools(tools)
         if not any(entry.sampled for entry in entries):
-            return self._encoder.encode(self._template.text(entries, shown))
+            return self._encoder.encode(self.template.text(entries, shown))
         sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
-        frame, texts = self._template.frame(entries, shown), self._texts(shown, entries)
+        frame, texts = self.template.frame(entries, shown), self._texts(shown, entries)
         if texts is None and frame is not None:
             return self._spliced([tokens for _, tokens in sampled], frame)
-        text = texts[0] if texts else self._template.text(entries, shown)
+        text = texts[0] if texts else self.template.text(entries, shown)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
@@ -172,17 +173,17 @@ class ChatRenderer:
         tokens = messages[last].tokens
         texts = self._texts(shown, entries[:last], entries)
         if texts is None:
-            before, after = (self._template.frame(part, shown) for part in (entries[:last], entries))
+            before, after = (self.template.frame(part, shown) for part in (entries[:last], entries))
             appends = entries[last].sampled and before and after and after[: len(before)] == before
             return self._follow(tokens, after[-1]) if appends and after else None
         read, text = texts
         if not text.startswith(read):
             return None
         added, words = text[len(read) :], entries[last].content
-        for begun in (added.removeprefix(self._template.lead), added):
+        for begun in (added.removeprefix(self.template.lead), added):
             if begun.startswith(words):
                 return self._follow(tokens, begun[len(words) :])
-        after = (self._template.frame(entries, shown) or [text])[-1]
+        after = (self.template.frame(entries, shown) or [text])[-1]
         return self._follow(tokens, after) if _same(added.removesuffix(after), words) else None
 
     def write(self, action: AgentAction) -> Tokens:
@@ -201,7 +202,7 @@ class ChatRenderer:
             }
             calls = tuple(bad[call] if isinstance(call, BadCall) else call for call in action.calls)
             hidden = Action(text=text, calls=calls)
-            written = self._template.after_prompt(self._template.format.write(hidden, self._encoder.hide))
+            written = self.template.after_prompt(self.template.format.write(hidden, self._encoder.hide))
         tokens = self._encoder.encode(written)
         return tokens if tokens and tokens[-1] in self.stop_tokens else (*tokens, self.stop_tokens[0])
 
@@ -215,34 +216,16 @@ class ChatRenderer:
 
     def parse_text(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The text and the calls of an action, from its text with special tokens and without a stop token."""
-        action = self._template.parse(text, tools)
-        return action if action.calls else self._lost_call(action)
-
-    def _lost_call(self, action: Action) -> Action:
-        """An action without calls, with the one that it has in a place or a format in which it is none."""
-        own, open_thinking = self._template.format, unfinished(action.text)
-        if found := [place for mark in own.marks if (place := open_thinking.find(mark)) >= 0]:
-            begin = len(action.text) - len(open_thinking) + min(found)
-            problem = f"got a call in thinking that does not end; need {CLOSE} before it"
-            bad = BadCall(text=action.text[begin:], problem=problem)
-            return Action(text=action.text[:begin].strip(), calls=(bad,))
-        begin = action.text.rfind(CLOSE) + 1 if OPEN in action.text else 0
-        family = None if open_thinking else foreign_family(action.text[begin:], own)
-        if family is None:
-            return action
-        begin = min(place for mark in family.form.marks if (place := action.text.find(mark, begin)) >= 0)
-        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
-        problem = f"got a call in the format of {family.name}; need {example!r}"
-        bad = BadCall(text=action.text[begin:], problem=problem, family=family.name)
-        return Action(text=action.text[:begin].strip(), calls=(bad,))
+        action = self.template.parse(text, tools)
+        return action if action.calls else with_lost_call(action, self.template.format, self.call_tags, tools)
 
     @property
     def call_format(self) -> str:
         """The format of calls, an example and where it was found, for people."""
-        own = self._template.format
-        example = own.write(Action(calls=(ToolCall(name="NAME", arguments={"ARGUMENT": "VALUE"}),)))
+        own = self.template.format
+        example = own.write(EXAMPLE)
         name = "text" if isinstance(own, TextCalls) else f"the format of {family_name(own)}"
-        return f"{name}: {self._template.found}; a call is {example!r}"
+        return f"{name}: {self.template.found}; a call is {example!r}"
 
     def call_grammar(
         self,
@@ -252,20 +235,20 @@ class ChatRenderer:
         most_calls: int | None = None,
         answer: Mapping[str, object] | None = None,
     ) -> Grammar:
-        """See `HasCallGrammar`; `ValueError` for a format whose calls can't be enforced."""
-        own = self._template.format
+        """See `Renderer`."""
+        own = self.template.format
         if not isinstance(own, RestrictedFormat):
             raise ValueError(
                 f"got calls in the format of {family_name(own)}, which no grammar enforces; need text, or that of Qwen3"
             )
-        marks = sorted({mark for family in FAMILIES for mark in family.form.marks})
+        marks = sorted({mark for family in FAMILIES for mark in family.call_format.marks})
         return action_grammar(
             own,
             tools,
             marks,
             required=required,
             most_calls=most_calls,
-            opens_thinking=self.opens_thinking,
+            opens_thinking=self.prompt_thinking is ThinkingState.OPEN,
             answer=answer,
         )
 
@@ -283,7 +266,7 @@ class ChatRenderer:
 
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The messages as the template gets them, sampled ones as text."""
-        return self._template.entries([self._entry(message) for message in messages], "")[0]
+        return self.template.entries([self._entry(message) for message in messages], "")[0]
 
     def _entry(self, message: Message) -> Entry:
         empty = message.role == "assistant" and not message.content and not message.tool_calls
@@ -313,10 +296,10 @@ class ChatRenderer:
 
     def _texts(self, tools: str, *conversations: tuple[Entry, ...]) -> list[str] | None:
         """The template's texts of conversations; None where it refuses calls as text, or empty messages."""
-        if not self._template.takes_raw_calls:
+        if not self.template.takes_raw_calls:
             return None
         try:
-            return [self._template.text(entries, tools) for entries in conversations]
+            return [self.template.text(entries, tools) for entries in conversations]
         except RefusedByTemplate:
             return None
 
@@ -351,13 +334,13 @@ class ChatRenderer:
         """The template's text between two assistant messages, with "[[user]]" for the user's message."""
         first, last = (f"[[{name}]]{' a b' * 512}" for name in ("first", "user"))
         entries = Entry("user", first), Entry("assistant", "b", sampled=True), Entry("user", last)
-        frame = self._template.frame(entries, "")
+        frame = self.template.frame(entries, "")
         if frame is None:
             raise ValueError(
                 "got a chat template that leaves out the assistant's messages; need one that contains them"
             )
         # A template may leave out earlier messages.
-        if last not in frame[1] or first not in self._template.text(entries[:1], ""):
+        if last not in frame[1] or first not in self.template.text(entries[:1], ""):
             raise ValueError(
                 "got a chat template that leaves out, changes or moves the user's messages; need one that contains them"
             )
@@ -376,7 +359,7 @@ class ChatRenderer:
                 "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
             )
         eos: int | None = self._tokenizer.eos_token_id
-        own = [token for stop in self._template.format.stops for token in special if special[token] == stop]
+        own = [token for stop in self.template.format.stops for token in special if special[token] == stop]
         found: list[int] = [*(own or ends), *([] if eos is None else [eos]), *end_tokens]
         return frozenset((*ends, *found)), tuple(dict.fromkeys(found))
 
@@ -396,4 +379,4 @@ def _same(one: str, other: str) -> bool:
 
 
 def _visible(text: str) -> str:
-    return EMPTY_THINKING.sub("", "".join(text.split()))
+    return "".join(without_empty_thinking(text).split())

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import count, takewhile
@@ -12,15 +12,25 @@ from jinja2 import TemplateError
 
 from bough.policy.calls import FAMILIES, CallFormat, Family, ToolCode, family_by_calls, family_by_marks
 from bough.policy.calls.find import PROBE_NAME
-from bough.policy.calls.thinking import CLOSE, EMPTY, OPEN, after_opening, opened
 from bough.policy.template_date import CLOCK, date_of, with_date
 from bough.policy.template_gaps import Entry, joined_role, without_system_role, without_tool_role
+from bough.policy.template_trial import DEADLINE_S, RefusedByTemplate, try_template
 from bough.policy.text_cache import TextCache
 from bough.policy.tool_text import TextCalls, tools_as_text
 from bough.tree import Action, Tool, ToolCall, call_record, tool_record
+from bough.tree.thinking import (
+    THINK_END,
+    ThinkingState,
+    before_prompt_thinking,
+    continue_thinking,
+    is_empty_thinking,
+    prompt_thinking,
+    restore_thinking,
+    without_empty_thinking,
+)
 from bough.units import MIB
 from bough.usercode.processor_limit import OutOfTime, processor_limit
-from bough.usercode.trial import TrialError, try_in_child
+from bough.usercode.trial import TrialError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,38 +43,29 @@ PROBE_TOOL = Tool(
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
 
-PROMPTED_THINKING = re.compile(rf"(?:{OPEN}\s*)?(?:{CLOSE}\s*)?$")
-"""Thinking at the end of a generation prompt, opened or empty."""
-
-EMPTY_THINKING = re.compile(rf"\s*{OPEN}\s*{CLOSE}\s*")
-
-DEADLINE_S, MEMORY_BYTES = 10.0, 1 << 29
-"""Limits of the first renderings of a template together; the time is also that of each later one."""
-
 MOST_CHARACTERS, MOST_COPIES = 100_000, 16
 """A template writes at most so many characters of its own, and so many copies of what it is given."""
-
-
-class RefusedByTemplate(ValueError):
-    """The template raised an error on a conversation."""
 
 
 class ChatTemplate:
     """A chat template, with the parts that it lacks written by Bough.
 
     A template without a system role gets the system prompt at the beginning of the first user message. One that refuses
-    two user messages in a row gets them as one. The form of its calls is that in which it writes a call, else that of
-    the family whose marks its text has; calls that it does not write are text of the message. One of an unknown form
+    two user messages in a row gets them as one. The format of its calls is that in which it writes a call, else that of
+    the family whose marks its text has; calls that it does not write are text of the message. One of an unknown format
     gets the tools in the system prompt (`tools_as_text`), calls as text (`TextCalls`), and results in the user's
     message.
 
     Attributes:
-        format: The form of its calls.
-        found: Where the form was found, a sentence.
+        format: The format of its calls.
+        found: Where the format was found, a sentence.
         takes_tools: Whether the template writes tools.
-        writes_calls: Whether it writes calls, in the form.
+        no_tools: What it gets as tools where there are none.
+        tools_in_message: Whether it takes tools as the system message's "tools".
+        takes_system: Whether it writes system messages.
+        writes_calls: Whether it writes calls, in the format.
         takes_results: Whether it writes results.
-        opens_thinking: Whether the generation prompt ends with `<think>`, so that an action begins within thinking.
+        prompt_thinking: The thinking at the end of the generation prompt; where it is open, an action begins in it.
         empty_thinking: What ends thinking that was opened and has no content.
         takes_raw_calls: Whether a sampled message with calls can stand as plain text before the results. Otherwise only
             `frame` shows how the conversation is rendered.
@@ -72,6 +73,7 @@ class ChatTemplate:
             or what the format writes there.
         call_lead: What it writes between the generation prompt and the name of a message's first call.
         call_tail: What it writes between the name of a call without arguments and the end of the message.
+        part_separator: What it writes between the parts of a message's content; a line feed where it takes none.
         around_result: What it writes between a call and the content of its result, and after it; "" each where it
             takes no results.
     """
@@ -89,7 +91,7 @@ class ChatTemplate:
             tokenizer: With a chat template.
             arguments: Arguments of the template besides messages and tools.
             date: The date that the template writes, if it writes one; None for the present one.
-            call_format: The form of its calls; None for the one that is found.
+            call_format: The format of its calls; None for the one that is found.
 
         Raises:
             ValueError: when the template fails on one user message, does not end, fills memory, or writes too much.
@@ -101,19 +103,19 @@ class ChatTemplate:
             self._arguments["chat_template"] = written = with_date(written, date or date_of(None))
         self._own = f"{written} {self._arguments}"
         # Some templates iterate over tools without a test for None.
-        self._no_tools: list[object] | None = None
+        self.no_tools: list[object] | None = None
         self._given, self._template = call_format, str(written)
         self.format: CallFormat = call_format or TextCalls()
         self.found, self.empty_thinking = "", ""
         self.takes_tools = self.writes_calls = self.takes_results = False
-        self._takes_system, self._joins_users = True, False
-        self._tools_in_message = self._json_arguments = False
+        self.takes_system, self._joins_users = True, False
+        self.tools_in_message = self._json_arguments = False
         self.lead = self.call_lead = self.call_tail = ""
         self.around_result = ("", "")
         # A conversation is also rendered without its last turn, which is cached: thousands grow at once.
         self.text = TextCache(self._text, most_bytes=256 * MIB)
         try:
-            _try(written, lambda: (self._probe(), self._probe_long()))
+            try_template(written, lambda: (self._probe(), self._probe_long()))
         except TrialError as error:
             raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
         self._probe()
@@ -122,26 +124,29 @@ class ChatTemplate:
         """Find out on short conversations what the template takes."""
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
         if not self._tried(user):
-            self._no_tools = []
+            self.no_tools = []
         prompt = self._text((user,))
-        self.opens_thinking = prompt.rstrip().endswith(OPEN)
-        self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
+        self.prompt_thinking = prompt_thinking(prompt)
+        self.takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)
-        self.empty_thinking = lead if EMPTY.fullmatch(lead) else CLOSE + ("\n\n" if prompt.endswith("\n") else "")
+        ended = is_empty_thinking(lead, opened=True)
+        self.empty_thinking = lead if ended else THINK_END + ("\n\n" if prompt.endswith("\n") else "")
         self._find_tools(user)
         own = self.parse(f"{lead}[[said]]") == Action(text="[[said]]")
-        self.lead = lead if own or EMPTY_THINKING.fullmatch(lead) else ""
+        self.lead = lead if own or is_empty_thinking(lead) else ""
         result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
         self.takes_raw_calls = not self.takes_results or bool(self._tried(user, said, result, said, result))
+        self.part_separator = self._find_separator()
 
     def parse(self, text: str, tools: Sequence[Tool] = ()) -> Action:
         """The action in a text after the generation prompt."""
-        return self.format.parse(opened(text, self.empty_thinking) if self.opens_thinking else text, 0, tools)
+        opened = self.prompt_thinking is ThinkingState.OPEN
+        return self.format.parse(restore_thinking(text, self.empty_thinking) if opened else text, 0, tools)
 
     def after_prompt(self, text: str) -> str:
         """The text of an action as it continues the generation prompt; thinking that the prompt opens is closed."""
-        return after_opening(text, self.empty_thinking) if self.opens_thinking else text
+        return continue_thinking(text, self.empty_thinking) if self.prompt_thinking is ThinkingState.OPEN else text
 
     def _probe_long(self) -> None:
         """Render conversations of many and of long messages."""
@@ -153,21 +158,21 @@ class ChatTemplate:
         """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
         shown = list(entries)
         begins = shown[:1] and shown[0].role == "system"
-        if tools and (self._tools_in_message or not self.takes_tools):
+        if tools and (self.tools_in_message or not self.takes_tools):
             written = "" if self.takes_tools else tools_as_text(json.loads(tools), self.format)
             system = "\n\n".join(filter(None, [shown[0].content if begins else "", written]))
             shown[: 1 if begins else 0] = [Entry("system", system)]
         if not self.writes_calls or not self.takes_results:
             shown = without_tool_role(shown, self.format, calls=not self.writes_calls, results=not self.takes_results)
-        if not self._takes_system:
+        if not self.takes_system:
             shown = without_system_role(shown)
         if self._joins_users:
             shown = joined_role(shown, "user", "\n\n")
         messages = [self._message(entry) for entry in shown]
         rows = json.loads(tools) if tools and self.takes_tools else None
-        if rows and self._tools_in_message:
+        if rows and self.tools_in_message:
             messages[0]["tools"] = json.dumps([each["function"] for each in rows], ensure_ascii=False)
-        return messages, None if self._tools_in_message else rows
+        return messages, None if self.tools_in_message else rows
 
     def frame(self, entries: tuple[Entry, ...], tools: str) -> list[str] | None:
         """The template's text before, between and after the sampled messages; None when it drops one.
@@ -226,12 +231,25 @@ class ChatTemplate:
         return json.dumps(call["arguments"], ensure_ascii=False) if self._json_arguments else call["arguments"]
 
     def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
-        messages, shown = self.entries(entries, tools)
-        tools_given = self._no_tools if shown is None else shown
+        text = self._applied(*self.entries(entries, tools), generates)
+        most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
+        if len(text) > most:
+            raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                "got a chat template that writes half of a surrogate pair; need whole characters"
+            ) from error
+        return text
+
+    def _applied(self, messages: list[dict[str, Any]], tools: list[Any] | None, generates: bool) -> str:
+        """The template's text of messages as it gets them."""
+        tools_given = self.no_tools if tools is None else tools
         given = self._arguments if tools_given is None else {**self._arguments, "tools": tools_given}
         try:
             with processor_limit(DEADLINE_S):
-                text: str = self._tokenizer.apply_chat_template(
+                return self._tokenizer.apply_chat_template(
                     messages, tokenize=False, add_generation_prompt=generates, **given
                 )
         except OutOfTime as error:
@@ -247,16 +265,6 @@ class ChatTemplate:
             raise RefusedByTemplate(
                 f"got a chat template that fails: {reason:.300}; need one for user and assistant"
             ) from error
-        most = MOST_CHARACTERS + MOST_COPIES * (len(tools) + sum(len(each) for entry in entries for each in entry[:4]))
-        if len(text) > most:
-            raise ValueError(f"got a chat template that writes {len(text):,} characters; need at most {most:,}")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                "got a chat template that writes half of a surrogate pair; need whole characters"
-            ) from error
-        return text
 
     def _tried(self, *entries: Entry, tools: str = "", generates: bool = True) -> str:
         """The text of messages; "" when the template refuses them."""
@@ -270,8 +278,20 @@ class ChatTemplate:
         begin, (whole, _, _) = self._text(entries[:1]), self._text(entries, "", False).partition(mark)
         return whole.removeprefix(begin) if whole.startswith(begin) else ""
 
+    def _find_separator(self) -> str:
+        """What the template writes between two parts of a content; a line feed where it takes no parts."""
+        parts = [{"type": "text", "text": text} for text in ("[[one]]", "[[two]]")]
+        with suppress(RefusedByTemplate):
+            text = self._applied([{"role": "user", "content": parts}], None, True)
+            _, first, rest = text.partition("[[one]]")
+            between, second, _ = rest.partition("[[two]]")
+            # A template that takes texts alone may write the list as Python or JSON does.
+            if first and second and not re.search(r"\btext\b", between):
+                return between
+        return "\n"
+
     def _find_tools(self, user: Entry) -> None:
-        """Find the form of calls, and which of tools, calls and results the template writes."""
+        """Find the format of calls, and which of tools, calls and results the template writes."""
         tools = json.dumps([tool_record(PROBE_TOOL)])
         for self._json_arguments in (False, True):
             if self._find_by_call(user, tools):
@@ -282,14 +302,16 @@ class ChatTemplate:
         # From the mark in which they differ.
         written = whole[max(0, whole.rfind("<", 0, sum(1 for _ in same))) :]
         self.writes_calls = False
-        family = Family(name="", form=self._given) if self._given else family_by_marks(self._template, written)
+        family = Family(name="", call_format=self._given) if self._given else family_by_marks(self._template, written)
         self.takes_tools, self.takes_results = family is not None, False
         if family is None:
             self.found = "the chat template has no calls, or their format is unknown (policy.call_format sets it)"
             return
-        self.format = TextCalls(python=family.form) if isinstance(family.form, ToolCode) else family.form
+        self.format = (
+            TextCalls(python=family.call_format) if isinstance(family.call_format, ToolCode) else family.call_format
+        )
         self.found = "set by policy.call_format" if self._given else "its marks are in the chat template"
-        for self._tools_in_message in (False, True):
+        for self.tools_in_message in (False, True):
             self.takes_tools = True
             self.takes_tools = "[[tool]]" in self._tried(user, tools=tools)
             if self.takes_tools:
@@ -304,7 +326,7 @@ class ChatTemplate:
             self.around_result = _around("[[result]]", whole, before)
 
     def _find_by_call(self, user: Entry, tools: str) -> bool:
-        """Whether the template writes tools, results, and calls in a form that is known."""
+        """Whether the template writes tools, results, and calls in a format that is known."""
         self.takes_tools = self.writes_calls = self.takes_results = True
         called, result = _called(PROBE), Entry("tool", "[[result]]", call_id=PROBE.call_id)
         begin = self._tried(user, tools=tools)
@@ -314,14 +336,14 @@ class ChatTemplate:
         if not call or "[[tool]]" not in begin or "[[result]]" not in shown:
             return False
         two = self._tried(user, _called(PROBE, SECOND, content="[[said]]"), tools=tools, generates=False)
-        texts = {_without_empty(self._before_end(call)): Action(calls=(PROBE,))}
-        both = _without_empty(self._before_end(_after_prompt(begin, two)))
+        texts = {without_empty_thinking(self._before_end(call)): Action(calls=(PROBE,))}
+        both = without_empty_thinking(self._before_end(_after_prompt(begin, two)))
         texts.setdefault(both, Action(text="[[said]]", calls=(PROBE, SECOND)))
-        given = [Family(name="", form=self._given)] if self._given else FAMILIES
+        given = [Family(name="", call_format=self._given)] if self._given else FAMILIES
         family = family_by_calls(texts, given)
         if family is None:
             return False
-        self.format = family.form
+        self.format = family.call_format
         self.found = "the chat template writes it" + (", and policy.call_format sets it" if self._given else "")
         self.around_result = _around("[[result]]", shown, whole)
         named = _called(ToolCall(name="[[name]]", arguments={}, call_id=PROBE.call_id))
@@ -338,41 +360,15 @@ class ChatTemplate:
         return said.removesuffix(whole.partition("[[said]]")[2])
 
 
-_PASSED: set[str] = set()
-"""The templates that passed their trial in this process."""
-
-
-def _try(template: object, render: Callable[[], object]) -> None:
-    """Render in a child first, once for each template.
-
-    Raises:
-        TrialError: when the template crashes, hangs or fills memory there. One that refuses its conversation passes.
-    """
-    name = str(template)
-
-    def refuses() -> None:
-        with suppress(RefusedByTemplate):
-            render()
-
-    if name not in _PASSED:
-        try_in_child(refuses, deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES)
-        _PASSED.add(name)
-
-
 def _called(*calls: ToolCall, content: str = "") -> Entry:
     return Entry("assistant", content, calls=json.dumps([call_record(call) for call in calls]))
 
 
 def _after_prompt(begin: str, whole: str) -> str:
     """What a text has after a generation prompt; a text may lack the thinking at the prompt's end."""
-    bare = PROMPTED_THINKING.sub("", begin)
+    bare = before_prompt_thinking(begin)
     prompts = (begin, bare, bare.rstrip())
     return next((whole.removeprefix(each) for each in prompts if each and whole.startswith(each)), "")
-
-
-def _without_empty(text: str) -> str:
-    """A message without the empty thinking at its beginning."""
-    return re.sub(rf"^\s*(?:{OPEN})?\s*{CLOSE}\s*", "", text)
 
 
 def _around(mark: str, whole: str, before: str) -> tuple[str, str]:

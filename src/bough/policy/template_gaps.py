@@ -28,14 +28,14 @@ class Entry(NamedTuple):
 
 
 def without_tool_role(
-    entries: Sequence[Entry], form: CallFormat, *, calls: bool = True, results: bool = True
+    entries: Sequence[Entry], call_format: CallFormat, *, calls: bool = True, results: bool = True
 ) -> list[Entry]:
     """Calls as text where `calls`; results as the user's messages where `results`, those in a row as one message."""
     shown: list[Entry] = []
     for entry in entries:
         if entry.calls and calls:
             found = tuple(map(read_call, json.loads(entry.calls)))
-            shown.append(entry._replace(content=form.write(Action(text=entry.content, calls=found)), calls=""))
+            shown.append(entry._replace(content=call_format.write(Action(text=entry.content, calls=found)), calls=""))
         elif entry.role == "tool" and results:
             shown.append(Entry("result", result_as_text(entry.content)))
         else:

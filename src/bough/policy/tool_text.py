@@ -23,7 +23,7 @@ class TextCalls(PlainFormat):
     """Calls as Python (`Pythonic`), which takes few tokens; as JSON (`Hermes`) where a name is none of Python's.
 
     Attributes:
-        python: The form of Python calls; Gemma 3 was trained on its own.
+        python: The format of Python calls; Gemma 3 was trained on its own.
 
     Example:
         >>> TextCalls().write(Action(calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
@@ -39,8 +39,8 @@ class TextCalls(PlainFormat):
 
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        form = Hermes() if OPEN in text[begin:] else self.python
-        return form.parse(text, begin, tools)
+        call_format = Hermes() if OPEN in text[begin:] else self.python
+        return call_format.parse(text, begin, tools)
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
@@ -64,29 +64,29 @@ class TextCalls(PlainFormat):
         return Hermes().call_rules(tools, most_calls=most_calls)
 
 
-def tools_as_text(records: Sequence[Mapping[str, Any]], form: CallFormat | None = None) -> str:
-    """The part of the system prompt that describes tools, given as in `tool_record`, and the form of their calls.
+def tools_as_text(records: Sequence[Mapping[str, Any]], call_format: CallFormat | None = None) -> str:
+    """The part of the system prompt that describes tools, given as in `tool_record`, and the format of their calls.
 
     A tool whose names are Python's is a signature, `find(item: string, count?: integer): Finds an item.` Any other is
-    JSON, and is called in JSON, unless the form is that of a family.
+    JSON, and is called in JSON, unless the format is that of a family.
 
     Args:
         records: The tools.
-        form: The form of calls; None for `TextCalls()`.
+        call_format: The format of calls; None for `TextCalls()`.
     """
-    shown_as = TextCalls() if form is None else form
+    shown_as = TextCalls() if call_format is None else call_format
     lines = [_signature(each["function"]) for each in records]
     shown = [line or json.dumps(each, ensure_ascii=False) for line, each in zip(lines, records, strict=True)]
     example = Action(calls=(ToolCall(name="TOOL", arguments={"ARGUMENT": "VALUE"}),))
     if isinstance(shown_as, TextCalls):
         python = shown_as.python.write(example)
-        forms = [
+        call_formats = [
             *([f"A call:{' ' if isinstance(shown_as.python, Pythonic) else chr(10)}{python}"] if any(lines) else []),
             *([f"A call of a tool in JSON:\n{Hermes().write(example)}"] if not all(lines) else []),
         ]
     else:
-        forms = [f"A call:\n{shown_as.write(example)}"]
-    return "\n".join(["Tools:", *shown, *forms])
+        call_formats = [f"A call:\n{shown_as.write(example)}"]
+    return "\n".join(["Tools:", *shown, *call_formats])
 
 
 def result_as_text(content: str) -> str:

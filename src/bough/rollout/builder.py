@@ -20,7 +20,7 @@ from bough.tree import (
     Ternary,
     Tree,
     draft_columns,
-    index_sets,
+    index_token_sets,
 )
 
 
@@ -130,7 +130,7 @@ class TreeBuilder:
         order = self._order()
         index = {-1: -1} | {old: new for new, old in enumerate(order)}
         nodes = [self.nodes[old] for old in order]
-        allowed, sets = index_sets((node.allowed, len(node.tokens)) for node in nodes)
+        allowed, sets = index_token_sets((node.allowed, len(node.tokens)) for node in nodes)
         columns = {
             "parent": [index[node.parent] for node in nodes],
             "kind": [node.kind for node in nodes],

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bough.context import Context, ContextInputs, ContextUpdate, Parsed, Parser, Renderer, Turn
 from bough.engine import Completion, FinishReason
 from bough.env import State
-from bough.policy.calls.thinking import OPEN
 from bough.rollout.builder import NodeDraft, TreeBuilder
-from bough.tree import Kind, Source, Tool, action_info, observation_info, plain_text
+from bough.tree import Action, Kind, Source, Tool, action_info, observation_info, plain_text
+from bough.tree.thinking import THINK, ThinkingState, without_empty_thinking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +129,17 @@ class PathWriter:
         if raw != parsed.text:
             node.info["raw"] = raw
         if parsed.spans:
-            # A prompt may open the thinking with which the parsed text begins.
-            shift = len(OPEN) if parsed.text.startswith(OPEN) and not raw.lstrip().startswith(OPEN) else 0
-            spans = {name: (max(first - shift, 0), stop - shift) for name, (first, stop) in parsed.spans.items()}
+            # Other parsers have ranges of the tokens' own text.
+            shift = self._shift(raw, parsed.action.text) if isinstance(parsed.action, Action) else 0
+            spans = {name: (max(first + shift, 0), stop + shift) for name, (first, stop) in parsed.spans.items()}
             node.info["spans"] = {name: self._token_range(tokens, raw, span) for name, span in spans.items()}
+
+    def _shift(self, raw: str, text: str) -> int:
+        """The position of the text of an action in that of its tokens, whose prompt may have opened the thinking."""
+        opened = self.format.renderer.prompt_thinking is ThinkingState.OPEN
+        if opened and text.startswith(THINK):
+            return -len(THINK)
+        return len(raw) - len((without_empty_thinking(raw) if opened else raw).lstrip())
 
     def _token_range(self, tokens: tuple[int, ...], raw: str, span: tuple[int, int]) -> list[int]:
         """The token range [first, stop) that covers a range of characters."""

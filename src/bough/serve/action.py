@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.context import Renderer
-from bough.serve.thinking import split_thinking
+from bough.serve.thinking import answer_parts
 from bough.tree import Action, AgentAction, BadCall, Tool, ToolCall
 
 
@@ -52,11 +52,11 @@ def client_action(
     found = [each for each in parsed.calls if isinstance(each, ToolCall)]
     calls = found if most_calls is None else found[:most_calls]
     if parsed.calls:
-        thinking, said = split_thinking(renderer, parsed.text, ended=True)
+        thinking, said = answer_parts(renderer, parsed.text, ended=True)
         bad = [each.text for each in parsed.calls if isinstance(each, BadCall)]
         content = "\n".join(filter(None, (said, *bad)))
     else:
         # Without calls, special tokens have no meaning for the client.
-        thinking, content = split_thinking(renderer, renderer.text(tokens) if text is None else text)
+        thinking, content = answer_parts(renderer, renderer.text(tokens) if text is None else text)
     whole = text is None and len(calls) == len(found)
     return ClientAction(thinking=thinking, content=content, calls=tuple(calls), whole=whole)

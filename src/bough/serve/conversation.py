@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from bough.context import Renderer
 from bough.serve.action import client_action
+from bough.serve.parts_text import separated
 from bough.serve.thinking import ThinkingMessage, thinking_of, with_thinking
 from bough.tree import Message, Tool
 from bough.units import MIB
@@ -108,10 +109,16 @@ class Conversations:
                 history = before.copy()
                 history.update(b"]")
                 tokens = self._tokens(key, history.hexdigest(), thinking_of(message))
-                shown = replace(message, tokens=tokens) if tokens else replace(message, content=with_thinking(message))
-                found[place] = shown
+                found[place] = replace(message, tokens=tokens) if tokens else self._shown(message)
+            else:
+                found[place] = self._shown(message)
             before.update((b", " if place else b"") + content)
         return found
+
+    def _shown(self, message: Message) -> Message:
+        """A message as the template gets it: with its thinking, and its parts as the template separates them."""
+        parted = replace(message, content=separated(message.content, self.renderer.part_separator))
+        return replace(parted, content=with_thinking(parted))
 
     def _tokens(self, key: str, history: str, thinking: str) -> tuple[int, ...]:
         """The tokens of a sampled message; () without any of this content and thinking."""

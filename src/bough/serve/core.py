@@ -17,7 +17,7 @@ from bough.serve.restriction import Restriction, grammar_of_answer
 from bough.serve.session import Prompt, Session, Sessions, check_logprobs
 from bough.serve.stop import cut_at
 from bough.serve.texts import check_texts, written
-from bough.serve.thinking import has_thinking, thinking_of
+from bough.serve.thinking import thinking_of
 from bough.tree import Message, Tool
 
 Result = TypeVar("Result")
@@ -96,7 +96,7 @@ class Core:
         Raises:
             ApiError: 400 for a chat that the template can't show, or that is far too long.
         """
-        if not has_thinking(session.conversations.renderer) and any(map(thinking_of, messages)):
+        if session.conversations.renderer.prompt_thinking is None and any(map(thinking_of, messages)):
             raise ApiError(
                 400,
                 "got an assistant's message with reasoning (reasoning_content, a reasoning item or a thinking block), "

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast
 
 from pydantic import BeforeValidator, Field
 
-from bough.context.tool_calls import HasCallGrammar
+from bough.context import Renderer
 from bough.grammar import Grammar
 from bough.serve.errors import ApiError
 from bough.serve.request import Fields, short
@@ -136,7 +136,7 @@ def called_tools(choice: ToolChoice, tools: Sequence[Tool]) -> Sequence[Tool]:
 
 
 def grammar_of_answer(
-    renderer: object, restriction: Restriction, tools: Sequence[Tool], *, most_calls: int | None
+    renderer: Renderer, restriction: Restriction, tools: Sequence[Tool], *, most_calls: int | None
 ) -> Grammar | None:
     """What the tokens of an answer may be; None for anything.
 
@@ -153,8 +153,6 @@ def grammar_of_answer(
     if not called:
         return None if schema is None else Grammar.of_schema(schema)
     try:
-        if not isinstance(renderer, HasCallGrammar):
-            raise ValueError("got a renderer that knows no grammar of calls")
         return renderer.call_grammar(called, required=True, most_calls=most_calls, answer=schema)
     except ValueError as error:
         place = "tool_choice" if schema is None else "tools beside a format of the answer"

@@ -3,26 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from bough.context import Renderer
-from bough.policy.calls.thinking import CLOSE, OPEN
 from bough.tree import Message
-
-
-@runtime_checkable
-class HasThinking(Protocol):
-    """A renderer whose chat template may have thinking."""
-
-    @property
-    def thinks(self) -> bool:
-        """Whether the template has thinking, between `<think>` and `</think>`."""
-        ...
-
-    @property
-    def opens_thinking(self) -> bool:
-        """Whether the generation prompt ends with `<think>`, so that an action begins within thinking."""
-        ...
+from bough.tree.thinking import THINK, THINK_END, ThinkingState, split_thinking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,39 +25,30 @@ def thinking_of(message: Message) -> str:
     return message.thinking if isinstance(message, ThinkingMessage) else ""
 
 
-def has_thinking(renderer: Renderer) -> bool:
-    """Whether the chat template of a renderer has thinking."""
-    return isinstance(renderer, HasThinking) and renderer.thinks
-
-
-def split_thinking(renderer: Renderer, text: str, *, ended: bool = False) -> tuple[str, str]:
-    """The thinking at the begin of a text, and the text after it; all is thinking where it does not end.
+def answer_parts(renderer: Renderer, text: str, *, ended: bool = False) -> tuple[str, str]:
+    """The thinking at the beginning of an answer, and its text; all is thinking where it does not end.
 
     Args:
-        renderer: Without thinking in its template the whole text is text.
+        renderer: Without thinking in its format the whole answer is text.
         text: The text of an action, with the marks of thinking.
         ended: Whether thinking that the prompt opened has ended, because a call follows the text.
     """
-    begin = text.lstrip()
-    if not has_thinking(renderer):
+    if renderer.prompt_thinking is None:
         return "", text
-    assert isinstance(renderer, HasThinking)
-    opened = renderer.opens_thinking and not (ended and CLOSE not in text)
-    if not opened and not begin.startswith(OPEN):
-        return "", text
-    thinking, _, rest = begin.removeprefix(OPEN).partition(CLOSE)
-    return thinking.strip(), rest.lstrip()
+    opened = renderer.prompt_thinking is ThinkingState.OPEN and not (ended and THINK_END not in text)
+    found = split_thinking(text, opened=opened)
+    return ("", text) if found.state is ThinkingState.ABSENT else (found.content.strip(), found.rest.lstrip())
 
 
 def with_thinking(message: Message) -> str:
     """The content of a message as a model writes it: with its thinking before it."""
     thinking = thinking_of(message)
-    return f"{OPEN}\n{thinking}\n{CLOSE}\n\n{message.content}" if thinking else message.content
+    return f"{THINK}\n{thinking}\n{THINK_END}\n\n{message.content}" if thinking else message.content
 
 
 def thinking_tokens(renderer: Renderer, tokens: Sequence[int]) -> int:
     """The number of sampled tokens of the thinking, with the mark at its end."""
-    if not split_thinking(renderer, renderer.text(tokens))[0]:
+    if not answer_parts(renderer, renderer.text(tokens))[0]:
         return 0
     counts = range(len(tokens))
-    return bisect_left(counts, True, key=lambda count: CLOSE in renderer.text(tokens[:count]))
+    return bisect_left(counts, True, key=lambda count: THINK_END in renderer.text(tokens[:count]))

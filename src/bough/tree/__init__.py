@@ -1,7 +1,7 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
-from bough.tree.allowed_sets import ANY, Sets, index_sets, no_sets
+from bough.tree.allowed_sets import UNRESTRICTED, TokenSets, index_token_sets, no_token_sets
 from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.appraisal_of import appraisal_of
 from bough.tree.build import TreeNode, build
@@ -112,7 +112,7 @@ from bough.tree.walk import (
 )
 
 __all__ = [
-    "ANY",
+    "UNRESTRICTED",
     "COLUMNS",
     "COUNTED",
     "DTYPES",
@@ -150,7 +150,7 @@ __all__ = [
     "Role",
     "RolloutCounts",
     "Seat",
-    "Sets",
+    "TokenSets",
     "Source",
     "StageError",
     "Task",
@@ -198,7 +198,7 @@ __all__ = [
     "hint_in",
     "included",
     "included_leaves",
-    "index_sets",
+    "index_token_sets",
     "instructions_in",
     "is_column",
     "join",
@@ -217,7 +217,7 @@ __all__ = [
     "messages",
     "messages_in",
     "needed_tokens_in",
-    "no_sets",
+    "no_token_sets",
     "observation_in",
     "observation_info",
     "openai_conversation",

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.allowed_sets import index_sets
+from bough.tree.allowed_sets import index_token_sets
 from bough.tree.columns import draft_columns
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.node_values import NodeValues
@@ -80,7 +80,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, 
     """
     _check_nodes(nodes)
     sampled = [node.written_by == Source.SAMPLED for node in nodes]
-    allowed, sets = index_sets((node.allowed, len(node.tokens)) for node in nodes)
+    allowed, sets = index_token_sets((node.allowed, len(node.tokens)) for node in nodes)
     columns: dict[str, object] = {
         "parent": [node.parent for node in nodes],
         "kind": [node.kind for node in nodes],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.allowed_sets import read_sets, sets_record
+from bough.tree.allowed_sets import read_token_sets, token_sets_record
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.node_values import NodeValues
@@ -66,7 +66,7 @@ def tree_record(tree: Tree) -> dict[str, object]:
     }
     appraisals = {name: each.record() for name, each in tree.appraisals.items()}
     record |= {"appraisals": appraisals} if appraisals else {}
-    record |= {"allowed_sets": sets_record(tree.allowed_sets)} if len(tree.allowed_sets) else {}
+    record |= {"allowed_sets": token_sets_record(tree.allowed_sets)} if len(tree.allowed_sets) else {}
     return record | ({"seats": [each.record() for each in tree.seats]} if tree.seats else {})
 
 
@@ -83,7 +83,7 @@ def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, 
         replayed=record["replayed"],
         appraisals={name: Appraisal.read(each, last - first) for name, each in record.get("appraisals", {}).items()},
         seats=tuple(Seat.read(each, last - first) for each in record.get("seats", ())),
-        allowed_sets=read_sets(record.get("allowed_sets", ())),
+        allowed_sets=read_token_sets(record.get("allowed_sets", ())),
         info=tuple(record["info"]),
         **of_tree,
     )

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.allowed_sets import Sets, allows, no_sets
+from bough.tree.allowed_sets import TokenSets, allows, no_token_sets
 from bough.tree.appraisal import Appraisal
 from bough.tree.column import Column, column, columns_of
 from bough.tree.counts import RolloutCounts
@@ -130,7 +130,7 @@ class Tree:
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
     seats: tuple[Seat, ...] = ()
-    allowed_sets: Sets = field(default_factory=no_sets)
+    allowed_sets: TokenSets = field(default_factory=no_token_sets)
     derived: Derived = field(default_factory=lambda: Derived(()), repr=False)
     subtree_end: Ints = field(init=False, repr=False)
 

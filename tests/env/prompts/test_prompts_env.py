@@ -3,13 +3,12 @@
 # ruff: noqa: ARG001, ARG002, ARG005
 
 import asyncio
-
-# ruff: noqa: ARG001, ARG002, ARG005
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +61,21 @@ async def easy(completions: Sequence[str], level: Sequence[int], **_: Any) -> li
 def logs(completions: Sequence[str], log_metric: Any, log_extra: Any) -> list[float]:
     log_metric("letters", len(completions[0]))
     log_extra("shout", [each.upper() for each in completions])
+    return [0.5]
+
+
+def logs_nan(completions: Sequence[str], log_metric: Any) -> list[float]:
+    log_metric("letters", float("nan"))
+    return [0.5]
+
+
+def logs_number(completions: Sequence[str], log_extra: Any) -> list[float]:
+    log_extra("shout", 3)
+    return [0.5]
+
+
+def logs_unnamed(completions: Sequence[str], log_extra: Any) -> list[float]:
+    log_extra(3, ["a"])
     return [0.5]
 
 
@@ -206,6 +220,34 @@ def test_none_leaves_a_function_out_and_is_named_where_no_function_rates() -> No
     assert found[1].info == {REWARD_PARTS: {"correct": 0.0}}
     with pytest.raises(EnvFault, match=r"task prompts-\w+ got None from none, easy; need a number from one of them"):
         reward("1", none, easy, success=none, rows=[{"prompt": "a", "level": 1, "split": "train"}])
+
+
+def test_an_answer_that_the_function_of_success_does_not_rate_is_not_judged() -> None:
+    with pytest.raises(EnvFault, match="got None from none, which decides success; need True, False or a number"):
+        reward("1", correct, none, success=none)
+
+
+def test_what_a_function_logs_is_checked() -> None:
+    for function, message in (
+        (logs_nan, r"got nan as a metric of the reward function logs_nan .*need a finite number"),
+        (logs_number, r"got 3 for log_extra in the reward function logs_number .*need a list with one value"),
+        (logs_unnamed, r"got 3 as the name of log_extra in the reward function logs_unnamed .*need a text"),
+    ):
+        with pytest.raises(EnvFault, match=message):
+            reward("1", function)
+
+
+def test_no_rows_a_missing_file_and_equal_rows(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="tasks: got no rows; need at least one"):
+        prompts_env(tasks=[], reward=simple)
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(ValueError, match="prompts: got no rows of tasks; need at least one"):
+        prompts_env(tasks=tmp_path / "empty.jsonl", reward=simple).tasks("train", 0, 0)
+    with pytest.raises(FileNotFoundError, match=r"got tasks='.*gone.jsonl', which is no file; need a file of JSON"):
+        prompts_env(tasks=tmp_path / "gone.jsonl", reward=simple).check_files()
+    prompts_env(tasks=ROWS, reward=simple).check_files()
+    one, two = sorted(task.id for task in prompts_env(tasks=ROWS[:1] * 2, reward=simple).tasks("train", 2, 0))
+    assert two == f"{one}-2"
 
 
 def test_a_function_gets_a_copy_of_its_task() -> None:

@@ -34,6 +34,11 @@ def two_turns(task):
     return 1.0
 
 
+def calls_a_tool(_):
+    chat([user("one")], tools=[{"type": "function", "function": {"name": "add"}}])
+    return 1.0
+
+
 def stops(_):
     chat([user("one")], stop="bc")
     return 1.0

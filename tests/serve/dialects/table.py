@@ -12,6 +12,7 @@ from bough.engine import Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
 from bough.tree import Action, BadCall, Tool, ToolCall
+from bough.tree.thinking import ThinkingState
 
 CALL = '{"name": "add", "arguments": {"a": 1}}'
 OTHER = '{"name": "add", "arguments": {"a": 2}}'
@@ -21,8 +22,7 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required"
 class LineChat(ByteChat):
     """Bytes, in which each line that begins with "{" is a call; a template with thinking."""
 
-    thinks = True
-    opens_thinking = False
+    prompt_thinking = ThinkingState.ABSENT
 
     def parse(self, tokens: Sequence[int], tools: Sequence[Tool] = ()) -> Action:
         del tools

@@ -332,7 +332,7 @@ def test_a_key_is_that_of_either_header_and_errors_have_the_shape_of_the_dialect
 
 
 def test_reasoning_is_refused_where_the_template_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LineChat, "thinks", False)
+    monkeypatch.setattr(LineChat, "prompt_thinking", None)
     asked = user("SAY <think>um</think>a")
     body = {"messages": [asked, assistant(THOUGHT, text("b")), user("SAY a")]}
     check(PATH, SMALLEST, refused("", body, "thinking block", "has none"))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.hub_dataset import HubDataset
 from bough.env.prompts.reward_function import RewardFunction, Score, reward_function
-from bough.env.rows import PROMPT, Lines, RowSource, RowTasks, check_settings, prompt_of, settings_of
+from bough.env.rows import PROMPT, Lines, RowSource, RowTasks, check_row_file, check_settings, prompt_of, settings_of
 from bough.env.state_value import value_of
 from bough.needs import ORACLE, WHOLE_TEXT, Need
 from bough.piece import NotEmpty, piece
@@ -106,6 +106,14 @@ class PromptsEnv:
         """SHA-256 of the rows."""
         return self._row_tasks().digest
 
+    def check_files(self) -> None:
+        """Checks that the file of rows exists.
+
+        Raises:
+            FileNotFoundError: when it does not.
+        """
+        check_row_file(self.rows, self.name)
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different tasks of a split.
 
@@ -129,7 +137,8 @@ class PromptsEnv:
         """Rates an answer, and ends the episode. An empty answer is rated too, and not valid.
 
         Raises:
-            EnvFault: when a reward function returns no number, or none rates the answer.
+            EnvFault: when a reward function returns no number, none rates the answer, or the one that decides success
+            returns None: then the answer is not judged, and its path counts nowhere.
         """
         question = value_of(state, Question, "PromptsEnv")
         if question.answered:
@@ -147,7 +156,7 @@ class PromptsEnv:
             reward=math.fsum(rated),
             outcome=Outcome.TERMINATED,
             valid=bool(action.strip()),
-            success=self._success(scores),
+            success=self._success(scores, task),
             info=self._info(scores),
         )
 
@@ -171,9 +180,16 @@ class PromptsEnv:
             self._tasks.append(found)
         return self._tasks[0]
 
-    def _success(self, scores: Sequence[Score]) -> bool:
-        value = scores[self.rewards.index(self.success) if self.success else 0].value
-        return value if isinstance(value, bool) else value is not None and value >= self.success_at
+    def _success(self, scores: Sequence[Score], task: Task) -> bool:
+        place = self.rewards.index(self.success) if self.success else 0
+        value = scores[place].value
+        if value is None:
+            name = self._functions[place].name
+            raise EnvFault(
+                f"{self.name}: task {task.id} got None from {name}, which decides success; need True, False or a "
+                "number for each task, or success=FUNCTION with one that rates all"
+            )
+        return value if isinstance(value, bool) else value >= self.success_at
 
     def _info(self, scores: Sequence[Score]) -> dict[str, object]:
         """The rewards of several functions, and what functions logged."""

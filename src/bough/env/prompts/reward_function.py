@@ -1,6 +1,6 @@
 """Reward functions of two forms: of one answer, and of lists of answers with the columns of their tasks, as in TRL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any, cast
@@ -88,24 +88,43 @@ class RewardFunction:
         given: dict[str, object] = {name: [value] for name, value in own.items() if name not in NO_COLUMNS}
         completion = answer if isinstance(prompt, str) else [{"role": "assistant", "content": answer}]
 
-        def log_extra(name: str, values: Sequence[object]) -> None:
-            extra[name] = values[0]
+        def log_metric(name: object, value: object) -> None:
+            metrics[self._logged_name("log_metric", name)] = float(
+                reward_number(value, self.function, "as a metric of")
+            )
+
+        def log_extra(name: object, values: object) -> None:
+            extra[self._logged_name("log_extra", name)] = self._only(values, "for log_extra in")
 
         given |= {"prompts": [prompt], "completions": [completion]}
-        given |= {"log_metric": metrics.__setitem__, "log_extra": log_extra}
+        given |= {"log_metric": log_metric, "log_extra": log_extra}
         result = call(**{name: each for name, each in given.items() if self.names is None or name in self.names})
         return Score(value=self._value(result), metrics=metrics, extra=extra)
 
     def _value(self, result: object) -> bool | float | None:
-        """The only element of a result."""
+        """The number in a result; None where the function does not rate the task."""
+        value = self._only(result, "")
+        return None if value is None else reward_number(value, self.function)
+
+    def _only(self, values: object, what: str) -> object:
+        """The only element of a list, with one for each completion."""
         try:
-            values: list[object] = [] if isinstance(result, str | Mapping) else [*cast("Any", result)]
+            found: list[object] = [] if isinstance(values, str | Mapping) else [*cast("Any", values)]
         except TypeError:
-            values = []
-        if len(values) != 1:
-            need = "a list with one number for each completion, here one; None for a task that it does not rate"
-            raise wrong_result(cast("object", result), self.function, need)
-        return None if values[0] is None else reward_number(values[0], self.function)
+            found = []
+        if len(found) != 1:
+            need = "a list with one value for each completion, here one"
+            if not what:
+                need = "a list with one number for each completion, here one; None for a task that it does not rate"
+            raise wrong_result(cast("object", values), self.function, need, what)
+        return found[0]
+
+    def _logged_name(self, function: str, name: object) -> str:
+        if isinstance(name, str) and name:
+            return name
+        raise wrong_result(
+            name, self.function, f"a text, as in {function}('NAME', ...)", f"as the name of {function} in"
+        )
 
 
 def reward_function(address: str) -> RewardFunction:

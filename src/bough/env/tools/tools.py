@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.hub_dataset import HubDataset
-from bough.env.rows import Lines, RowSource, check_settings, prompt_of, settings_of
+from bough.env.rows import Lines, RowSource, check_row_file, check_settings, prompt_of, settings_of
 from bough.env.state_value import value_of
 from bough.env.tools.mcp import McpServer
 from bough.env.tools.toolbox import EpisodeResources, Toolbox
@@ -136,6 +136,14 @@ class ToolsEnv:
     def data_hash(self) -> str:
         """SHA-256 of the rows."""
         return self._toolbox.tasks.digest
+
+    def check_files(self) -> None:
+        """Checks that the file of rows exists.
+
+        Raises:
+            FileNotFoundError: when it does not.
+        """
+        check_row_file(self.rows, self.name)
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns `count` different tasks of a split.

@@ -7,8 +7,9 @@ from functools import partial
 
 from bough.policy.calls import hermes
 from bough.policy.calls.format import PlainFormat
-from bough.policy.calls.plain_values import read_arguments, write_value
-from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
+from bough.policy.calls.plain_values import write_value
+from bough.policy.calls.scan import ReadCalls, bad_call, scan, write_action
+from bough.policy.calls.tags import TaggedCalls
 from bough.tree import Action, Tool, ToolCall
 
 NAME = re.compile(r"[^\s<>{}](?:[^<>{}\n]*[^\s<>{}])?")
@@ -43,47 +44,47 @@ class ArgValues(PlainFormat):
 
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
-        around = rf"(?:{re.escape(self._tag('tool_calls'))}\s*)?" if self.around else ""
-        mark = re.compile(rf"{around}{re.escape(self._tag('tool_call'))}\s*")
+        outer, start = re.escape(self._tag("tool_calls")), re.escape(self._tag("tool_call"))
+        mark = re.compile(rf"(?:{outer}\s*)?{start}\s*|{outer}" if self.around else rf"{start}\s*")
         return scan(mark, text, begin, partial(self._read, text, tools))
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        calls = self.between.join(self._written(call, hide) for call in good)
-        if self.around and good:
-            calls = f"{self._tag('tool_calls')}\n{calls}\n{self._tag('/tool_calls')}"
-        return joined((action.text, calls + bad), self.before)
+        return write_action(action, partial(self._written, hide), self.before)
 
     def _tag(self, name: str) -> str:
         return f"<{name}{self.suffix}>"
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
         start, end = self._tag("tool_call"), self._tag("/tool_call")
-        key, value = self._pattern("arg_key"), self._pattern("arg_value")
-        if not self.suffix and text.startswith("{", mark.end()):
-            return hermes.read_call(text, mark)
-        head = re.compile(r"[^<>{}\n]*").match(text, mark.end())
-        at, given = skip(text, head.end() if head else mark.end()), list[tuple[str, str]]()
-        if text.startswith(self._tag("tool_sep"), at):
-            at = skip(text, at + len(self._tag("tool_sep")))
-        while (named := key.match(text, at)) and (found := value.match(text, skip(text, named.end()))):
-            given.append((named[1].strip(), found[1]))
-            at = skip(text, found.end())
-        if head is None or not head[0].strip() or not text.startswith(end, at):
+        if text.startswith("{", mark.end()):
+            return hermes.read_call(text, mark, start, end)
+        call = self._tags.match(text, mark.end(), end)
+        if call is None or not call.name:
             shown = f"{start}NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>{end}"
-            return bad_call(text, mark, end, f"got no {end} after the arguments of a call; need {shown}", mark.re)
-        stop = at + len(end)
-        if self.around and text.startswith(self._tag("/tool_calls"), skip(text, stop)):
-            stop = skip(text, stop) + len(self._tag("/tool_calls"))
-        return [read_arguments(head[0].strip(), given, tools, text[mark.start() : stop])], stop
+            return bad_call(text, mark, end, f"got no name, or no {end} after the arguments; need {shown}", mark.re)
+        return [call.read(tools, text[mark.start() : call.end])], call.end
 
-    def _pattern(self, name: str) -> re.Pattern[str]:
-        return re.compile(f"{re.escape(self._tag(name))}(.*?){re.escape(self._tag('/' + name))}", re.DOTALL)
+    @property
+    def _tags(self) -> TaggedCalls:
+        def pattern(tag: str, group: str) -> str:
+            return rf"{re.escape(self._tag(tag))}(?P<{group}>.*?){re.escape(self._tag('/' + tag))}\s*"
 
-    def _written(self, call: ToolCall, hide: Callable[[str], str]) -> str:
-        if not self.suffix and not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
-            return hermes.Hermes().write(Action(calls=(call,)), hide)
+        after_name = rf"(?:{re.escape(self._tag('tool_sep'))}\s*)?"
+        after_all = rf"(?:\s*{re.escape(self._tag('/tool_calls'))})?" if self.around else ""
+        return TaggedCalls(
+            head=re.compile(rf"(?P<name>[^<>{{}}\n]*)\s*{after_name}"),
+            argument=re.compile(pattern("arg_key", "name") + pattern("arg_value", "value"), re.DOTALL),
+            end=re.compile(re.escape(self._tag("/tool_call")) + after_all),
+        )
+
+    def _written(self, hide: Callable[[str], str], calls: Sequence[ToolCall]) -> str:
+        each = self.between.join(self._call(call, hide) for call in calls)
+        return f"{self._tag('tool_calls')}\n{each}\n{self._tag('/tool_calls')}" if self.around else each
+
+    def _call(self, call: ToolCall, hide: Callable[[str], str]) -> str:
+        if not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
+            return hermes.write_call(call, hide, self._tag("tool_call"), self._tag("/tool_call"))
         head = f"{self._tag('tool_call')}{hide(call.name)}{self._tag('tool_sep') if self.around else ''}{self.line}"
         parts = [
             f"{self._tag('arg_key')}{hide(name)}{self._tag('/arg_key')}{self.line}"

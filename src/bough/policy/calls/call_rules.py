@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from bough.grammar import Grammar, json_rule
 from bough.policy.calls.format import CallFormat
 from bough.tree import Tool
+from bough.tree.thinking import THINK_END
 
 TERMINALS = r"""
 PY_STRING: /'([^'\\\x00-\x1f]|\\['"\\nrt])*'/ | /"([^"\\\x00-\x1f]|\\['"\\nrt])*"/
@@ -42,7 +43,7 @@ class RestrictedFormat(CallFormat, Protocol):
 
 
 def action_grammar(
-    form: RestrictedFormat,
+    call_format: RestrictedFormat,
     tools: Sequence[Tool],
     marks: Sequence[str],
     *,
@@ -54,7 +55,7 @@ def action_grammar(
     """What an action may be: text without a mark of calls, and then calls that their tools take.
 
     Args:
-        form: The format of the calls.
+        call_format: The format of the calls.
         tools: The tools; at least one.
         marks: The texts with which calls of any family begin.
         required: Whether it is calls alone, after thinking that the prompt opens; with text, a model need never call.
@@ -63,14 +64,14 @@ def action_grammar(
         answer: The schema of a JSON text that may stand in place of required calls; None for none.
     """
     inside = "|".join(map(_escaped, marks))
-    never = "".join(f" & ~/{each}/" for each in (f"(?s:.*)({inside})(?s:.*)", form.never_in_line) if each)
+    never = "".join(f" & ~/{each}/" for each in (f"(?s:.*)({inside})(?s:.*)", call_format.never_in_line) if each)
     text = f'start: line* (calls | last)?\nline: LINE? "\\n"\nlast: LINE\nLINE: /[^\\n]+/{never}'
     if required:
         before = "thought GAP?" if opens_thinking else ""
         text = f"start: {before} whole\nwhole: calls{'' if answer is None else ' | answer'}"
-        text += "\nthought[lazy]: /(?s:.*)<\\/think>/\nGAP: /\\s+/" if opens_thinking else ""
+        text += f"\nthought[lazy]: /(?s:.*){_escaped(THINK_END)}/\nGAP: /\\s+/" if opens_thinking else ""
         text += "" if answer is None else f'\nanswer: " "? json\njson: {json_rule(answer)}'
-    return Grammar(f"{text}\n{form.call_rules(tools, most_calls=most_calls)}\n")
+    return Grammar(f"{text}\n{call_format.call_rules(tools, most_calls=most_calls)}\n")
 
 
 def json_calls(tools: Sequence[Tool], begin: str, end: str, *, most_calls: int | None) -> str:

@@ -3,22 +3,29 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from bough.policy.calls.format import PlainFormat
-from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
-from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
-from bough.tree import Action, BadCall, Tool, ToolCall
+from bough.policy.calls.objects import write_json
+from bough.policy.calls.sections import Sections
+from bough.tree import Action, Tool, ToolCall
 
 # Their bars are full-width, and their blanks are lower blocks.
 BEGIN, END, CALL, SEPARATOR, CALL_END = (
     f"<\uff5ctool\u2581{name}\uff5c>"
     for name in ("calls\u2581begin", "calls\u2581end", "call\u2581begin", "sep", "call\u2581end")
 )
-MARK = re.compile(rf"(?:{BEGIN}\s*)?{CALL}|{BEGIN}")
-NEXT = re.compile(rf"(?:{BEGIN}\s*)?{CALL}")
-HEAD = re.compile(rf"(?:function{SEPARATOR}([^\n<]+)\s*```json\s*|\s*([^\n<]+){SEPARATOR}\s*)(?=\{{)")
-TAIL = re.compile(rf"\s*(?:```)?\s*{CALL_END}")
+SECTIONS = Sections(
+    begin=BEGIN,
+    end=END,
+    call=CALL,
+    call_end=CALL_END,
+    # The separator stands after the name, or between "function" and the name.
+    head=re.compile(
+        rf"\s*(?:function{SEPARATOR}(?=[^\n<]+\s*```json))?(?P<name>[^\n<]+)(?:{SEPARATOR}|\s*```json)\s*(?=\{{)"
+    ),
+    tail="(?:```)?",
+    shown=f"{BEGIN}{CALL}NAME{SEPARATOR}{{...}}{CALL_END}{END}",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,35 +51,16 @@ class DeepSeek(PlainFormat):
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
         del tools
-        return scan(MARK, text, begin, partial(_read, text))
+        return SECTIONS.parse(text, begin, lambda _: "")
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        calls = ("\n" if self.fenced else "").join(self._written(call, hide) for call in good)
-        return joined((action.text, (f"{BEGIN}{calls}{END}" if good else "") + bad), "")
 
-    def _written(self, call: ToolCall, hide: Callable[[str], str]) -> str:
-        name, arguments = hide(call.name), hide(write_json(dict(call.arguments)))
-        if self.fenced:
-            return f"{CALL}function{SEPARATOR}{name}\n```json\n{arguments}\n```{CALL_END}"
-        return f"{CALL}{name}{SEPARATOR}{arguments}{CALL_END}"
+        def written(number: int, call: ToolCall) -> str:
+            del number
+            name, arguments = hide(call.name), hide(write_json(dict(call.arguments)))
+            if self.fenced:
+                return f"function{SEPARATOR}{name}\n```json\n{arguments}\n```"
+            return f"{name}{SEPARATOR}{arguments}"
 
-
-def _read(text: str, mark: re.Match[str]) -> ReadCalls:
-    """The call after a mark, with the end of all calls where it follows."""
-    need = f"need {BEGIN}{CALL}NAME{SEPARATOR}{{...}}{CALL_END}{END}"
-    head = HEAD.match(text, mark.end())
-    if head is None or not mark[0].endswith(CALL):
-        return bad_call(text, mark, CALL_END, f"got no name and JSON object; {need}", NEXT)
-    try:
-        arguments, end = decode_json(text, head.end())
-    except ValueError as error:
-        return bad_call(text, mark, CALL_END, f"got {error}; {need}", NEXT)
-    tail = TAIL.match(text, end)
-    if tail is None:
-        return bad_call(text, mark, CALL_END, f"got no {CALL_END} after a call; {need}", NEXT)
-    row = {"name": (head[1] or head[2]).strip(), "arguments": arguments}
-    call: ToolCall | BadCall = json_call(row, text[mark.start() : tail.end()], key="arguments", call_id=no_id)
-    closing = skip(text, tail.end())
-    return [call], closing + len(END) if text.startswith(END, closing) else tail.end()
+        return SECTIONS.write(action, written, "\n" if self.fenced else "")

@@ -23,53 +23,57 @@ class Family:
 
     Attributes:
         name: The models, for people.
-        form: Their format.
+        call_format: Their format.
         template_marks: Texts that a chat template of the family contains, all of them; () for a family that is found
             only by a call that its template writes. They count where the template writes no calls, or in an unknown
-            form.
+            format.
     """
 
     name: str
-    form: CallFormat
+    call_format: CallFormat
     template_marks: tuple[str, ...] = ()
 
 
 _DSML = "\uff5cDSML\uff5c"
 
 FAMILIES: tuple[Family, ...] = (
-    Family(name="Mistral to version 7", form=Mistral()),
-    Family(name="Mistral to version 7", form=Mistral(space=""), template_marks=("[TOOL_CALLS]",)),
-    Family(name="Mistral from version 11", form=Mistral(named=True), template_marks=("[TOOL_CALLS]", "[ARGS]")),
+    Family(name="Mistral to version 7", call_format=Mistral()),
+    Family(name="Mistral to version 7", call_format=Mistral(space=""), template_marks=("[TOOL_CALLS]",)),
+    Family(name="Mistral from version 11", call_format=Mistral(named=True), template_marks=("[TOOL_CALLS]", "[ARGS]")),
     Family(
-        name="Mistral of version 11", form=Mistral(named=True, ids=True), template_marks=("[TOOL_CALLS]", "[CALL_ID]")
+        name="Mistral of version 11",
+        call_format=Mistral(named=True, ids=True),
+        template_marks=("[TOOL_CALLS]", "[CALL_ID]"),
     ),
-    Family(name="Hermes, Qwen2.5, Qwen3 and Granite 4", form=Hermes(), template_marks=("<tool_call>", '"arguments"')),
-    Family(name="Qwen3-Coder and Qwen3.5", form=XmlParameters(), template_marks=("<tool_call>", "<function=")),
-    Family(name="Nemotron 3", form=XmlParameters(before="\n", after="\n")),
-    Family(name="StepFun", form=XmlParameters(before="", between="")),
+    Family(
+        name="Hermes, Qwen2.5, Qwen3 and Granite 4", call_format=Hermes(), template_marks=("<tool_call>", '"arguments"')
+    ),
+    Family(name="Qwen3-Coder and Qwen3.5", call_format=XmlParameters(), template_marks=("<tool_call>", "<function=")),
+    Family(name="Nemotron 3", call_format=XmlParameters(before="\n", after="\n")),
+    Family(name="StepFun", call_format=XmlParameters(before="", between="")),
     Family(
         name="Seed",
-        form=XmlParameters(start="<seed:tool_call>", end="</seed:tool_call>", line=""),
+        call_format=XmlParameters(start="<seed:tool_call>", end="</seed:tool_call>", line=""),
         template_marks=("<seed:tool_call>",),
     ),
-    Family(name="GLM-4.5 and 4.6", form=ArgValues(), template_marks=("<tool_call>", "<arg_key>")),
-    Family(name="GLM-4.7", form=ArgValues(line="", before="", between="")),
+    Family(name="GLM-4.5 and 4.6", call_format=ArgValues(), template_marks=("<tool_call>", "<arg_key>")),
+    Family(name="GLM-4.7", call_format=ArgValues(line="", before="", between="")),
     Family(
         name="Hunyuan",
-        form=ArgValues(suffix=":opensource", around=True, before=""),
+        call_format=ArgValues(suffix=":opensource", around=True, before=""),
         template_marks=("<arg_key:opensource>",),
     ),
-    Family(name="DeepSeek V3.1", form=DeepSeek(), template_marks=(BEGIN,)),
-    Family(name="DeepSeek R1 and V3", form=DeepSeek(fenced=True), template_marks=(BEGIN, "```json")),
+    Family(name="DeepSeek V3.1", call_format=DeepSeek(), template_marks=(BEGIN,)),
+    Family(name="DeepSeek R1 and V3", call_format=DeepSeek(fenced=True), template_marks=(BEGIN, "```json")),
     Family(
         name="DeepSeek V3.2",
-        form=Invoke(
+        call_format=Invoke(
             start=f"<{_DSML}function_calls>", end=f"</{_DSML}function_calls>", prefix=_DSML, before="\n\n", typed=True
         ),
     ),
     Family(
         name="DeepSeek V4",
-        form=Invoke(
+        call_format=Invoke(
             start=f"<{_DSML}tool_calls>",
             end=f"</{_DSML}tool_calls>",
             prefix=_DSML,
@@ -80,35 +84,37 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         name="MiniMax-M2",
-        form=Invoke(start="<minimax:tool_call>", end="</minimax:tool_call>"),
+        call_format=Invoke(start="<minimax:tool_call>", end="</minimax:tool_call>"),
         template_marks=("<minimax:tool_call>",),
     ),
-    Family(name="Kimi-K2", form=Kimi(), template_marks=("<|tool_calls_section_begin|>",)),
-    Family(name="gpt-oss", form=Harmony(), template_marks=("<|channel|>", "to=functions.", "<|call|>")),
+    Family(name="Kimi-K2", call_format=Kimi(), template_marks=("<|tool_calls_section_begin|>",)),
+    Family(name="gpt-oss", call_format=Harmony(), template_marks=("<|channel|>", "to=functions.", "<|call|>")),
     Family(
         name="Phi-4-mini",
-        form=JsonList(start="<|tool_call|>", end="<|/tool_call|>", before="", single=True),
+        call_format=JsonList(start="<|tool_call|>", end="<|/tool_call|>", before="", single=True),
         template_marks=("<|tool|>", "<|/tool|>"),
     ),
     Family(
-        name="Granite 3", form=JsonList(start="<|tool_call|>"), template_marks=("<|tool_call|>", "<|start_of_role|>")
+        name="Granite 3",
+        call_format=JsonList(start="<|tool_call|>"),
+        template_marks=("<|tool_call|>", "<|start_of_role|>"),
     ),
     Family(
         name="Nemotron Nano 2 and Super",
-        form=JsonList(start="<TOOLCALL>", end="</TOOLCALL>"),
+        call_format=JsonList(start="<TOOLCALL>", end="</TOOLCALL>"),
         template_marks=("<TOOLCALL>",),
     ),
     Family(
         name="Jamba and Apriel",
-        form=JsonList(start="<tool_calls>", end="</tool_calls>"),
+        call_format=JsonList(start="<tool_calls>", end="</tool_calls>"),
         template_marks=("<tool_calls>",),
     ),
-    Family(name="Llama 3", form=Llama(), template_marks=("<|python_tag|>",)),
-    Family(name="Llama 3.2 and 4, Python calls", form=Pythonic()),
+    Family(name="Llama 3", call_format=Llama(), template_marks=("<|python_tag|>",)),
+    Family(name="Llama 3.2 and 4, Python calls", call_format=Pythonic()),
     Family(
         name="LFM2",
-        form=Pythonic(start="<|tool_call_start|>", end="<|tool_call_end|>"),
+        call_format=Pythonic(start="<|tool_call_start|>", end="<|tool_call_end|>"),
         template_marks=("<|tool_list_start|>",),
     ),
-    Family(name="Gemma 3", form=ToolCode(), template_marks=("<start_of_turn>",)),
+    Family(name="Gemma 3", call_format=ToolCode(), template_marks=("<start_of_turn>",)),
 )

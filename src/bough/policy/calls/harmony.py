@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
 from bough.policy.calls.scan import good_and_bad, skip
-from bough.policy.calls.thinking import CLOSE, OPEN
 from bough.tree import Action, BadCall, Tool, ToolCall
+from bough.tree.thinking import THINK, THINK_END, ThinkingState, split_thinking
 
 START, CHANNEL, MESSAGE = "<|start|>assistant", "<|channel|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
@@ -20,7 +20,6 @@ BODY = re.compile(r"(.*?)(<\|(?:end|call|return)\|>|(?=<\|(?:start|channel)\|>)|
 ENDING = re.compile(r"\s*(?:<\|(?:end|call|return)\|>|(?=<\|(?:start|channel)\|>)|$)")
 RECIPIENT = re.compile(r"to=(?:functions\.)?(\S.*?)\s*(?:\s(?:json|code))?\s*$", re.DOTALL)
 MARKS = re.compile(r"<\|(?:start|channel|message|constrain|end|call|return)\|>(?:assistant)?")
-THOUGHT = re.compile(rf"{OPEN}(.*?)(?:{CLOSE}(.*)|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +50,19 @@ class Harmony(PlainFormat):
         thoughts, said = list[str](), list[str]()
         calls: list[ToolCall | BadCall] = []
         at, open_thought = 0, False
+
+        def say(written: str, left: str) -> None:
+            if TO not in left:
+                said.append(left)
+                return
+            problem = f"got a call without a message; need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
+            calls.append(BadCall(text=written, problem=problem))
+
         while at < len(text):
             head = HEAD.search(text, at)
             outside = text[at : head.start() if head else len(text)]
-            if TO in MARKS.sub("", outside):
-                problem = f"got a call without a message; need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
-                calls.append(BadCall(text=outside, problem=problem))
-            elif left := MARKS.sub("", outside):
-                said.append(left)
+            if left := MARKS.sub("", outside):
+                say(outside, left)
             if head is None:
                 break
             header = next((part for part in (head[1], head[2] or "") if "to=" in part), "")
@@ -72,22 +76,22 @@ class Harmony(PlainFormat):
                 thoughts.append(content)
                 open_thought = ending != END
             else:
-                said.append(content)
+                say(content, content)
         spoken = "".join(said)
         open_thought = open_thought and not spoken and not calls
-        thought = f"{OPEN}{''.join(thoughts)}{'' if open_thought else CLOSE}" if thoughts else ""
+        thought = f"{THINK}{''.join(thoughts)}{'' if open_thought else THINK_END}" if thoughts else ""
         return Action(text=(thought + spoken).strip(), calls=tuple(calls))
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
         good, bad = good_and_bad(action)
-        found = THOUGHT.match(action.text)
-        thought, said = (found[1], found[2]) if found else (None, action.text)
-        messages = [] if thought is None else [f"{CHANNEL}analysis{MESSAGE}{thought}"]
+        thinking = split_thinking(action.text)
+        thought, said = thinking.state is not ThinkingState.ABSENT, thinking.rest
+        messages = [f"{CHANNEL}analysis{MESSAGE}{thinking.content}"] if thought else []
         if action.calls:
             messages += [f"{CHANNEL}commentary{MESSAGE}{said}"] if said else []
             messages += [_written(call, hide) for call in good] + ([bad] if bad else [])
-        elif said is not None:
+        elif thinking.state is not ThinkingState.OPEN:
             messages.append(f"{CHANNEL}final{MESSAGE}{said}")
         return f"{END}{START}".join(messages) + (CALL if good and not bad else "")
 

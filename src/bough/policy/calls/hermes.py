@@ -9,12 +9,11 @@ from bough.policy.calls.call_rules import json_calls
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.json_list import call_row
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
-from bough.policy.calls.scan import ReadCalls, scan
-from bough.tree import Action, BadCall, Tool, ToolCall
+from bough.policy.calls.scan import ReadCalls, after, bad_call, scan, write_action
+from bough.tree import Action, Tool, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MARK = re.compile(rf"{OPEN}\s*")
-CLOSED = re.compile(rf"\s*{CLOSE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,7 @@ class Hermes(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        return "\n".join([*([action.text] if action.text else []), *(_written(call, hide) for call in action.calls)])
+        return write_action(action, lambda calls: "\n".join(write_call(call, hide) for call in calls), "\n")
 
     @property
     def never_in_line(self) -> str:
@@ -50,27 +49,29 @@ class Hermes(PlainFormat):
         return json_calls(tools, OPEN, CLOSE, most_calls=most_calls)
 
 
-def read_call(text: str, mark: re.Match[str]) -> ReadCalls:
-    """The call after a mark."""
-    begin = mark.end()
-    problem = f"got no {CLOSE} after the call; end each call with it"
+def read_call(text: str, mark: re.Match[str], begin: str = OPEN, end: str = CLOSE) -> ReadCalls:
+    """The call after a mark. A bad one ends at its closing tag, else before the next call.
+
+    Args:
+        text: The text of an action.
+        mark: The mark, with the blanks after it.
+        begin: The text before a call.
+        end: The text after it.
+    """
+    next_mark = re.compile(re.escape(begin))
     try:
-        value, end = decode_json(text, begin)
+        value, stop = decode_json(text, mark.end())
     except ValueError as error:
-        problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {OPEN} and {CLOSE}'
-    else:
-        if closed := CLOSED.match(text, end):
-            return [json_call(value, text[begin:end], key="arguments", call_id=no_id)], closed.end()
-        if CLOSE in text[end:].partition(OPEN)[0]:
-            problem = f"got text between the JSON of a call and {CLOSE}; need the JSON alone"
-    # A bad call ends at its closing tag, else before the next call.
-    inside = text[begin:].partition(OPEN)[0]
-    bad, closing, _ = inside.partition(CLOSE)
-    end = begin + len(bad) + len(closing)
-    return [BadCall(text=text[mark.start() : end], problem=problem)], end
+        problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {begin} and {end}'
+        return bad_call(text, mark, end, problem, next_mark)
+    if (closed := after(text, stop, end)) > stop:
+        return [json_call(value, text[mark.end() : stop], key="arguments", call_id=no_id)], closed
+    problem = f"got no {end} after the call; end each call with it"
+    if end in text[stop:].partition(begin)[0]:
+        problem = f"got text between the JSON of a call and {end}; need the JSON alone"
+    return bad_call(text, mark, end, problem, next_mark)
 
 
-def _written(call: ToolCall | BadCall, hide: Callable[[str], str]) -> str:
-    if isinstance(call, BadCall):
-        return call.text
-    return f"{OPEN}\n{hide(write_json(call_row(call)))}\n{CLOSE}"
+def write_call(call: ToolCall, hide: Callable[[str], str], begin: str = OPEN, end: str = CLOSE) -> str:
+    """The text of a call between two texts."""
+    return f"{begin}\n{hide(write_json(call_row(call)))}\n{end}"

@@ -7,7 +7,7 @@ from functools import partial
 
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
-from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
+from bough.policy.calls.scan import ReadCalls, after, bad_call, scan, skip, write_action
 from bough.tree import Action, BadCall, Tool, ToolCall
 
 
@@ -22,8 +22,8 @@ class JsonList(PlainFormat):
         single: Whether each call is an object with marks of its own, in place of a list.
 
     Example:
-        >>> form = JsonList(start="<TOOLCALL>", end="</TOOLCALL>")
-        >>> form.parse('<TOOLCALL>[{"name": "find", "arguments": {"item": "tea"}}]</TOOLCALL>')
+        >>> call_format = JsonList(start="<TOOLCALL>", end="</TOOLCALL>")
+        >>> call_format.parse('<TOOLCALL>[{"name": "find", "arguments": {"item": "tea"}}]</TOOLCALL>')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
@@ -44,13 +44,13 @@ class JsonList(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        rows = [hide(write_json(call_row(call))) for call in good]
+        return write_action(action, partial(self._written, hide), self.before)
+
+    def _written(self, hide: Callable[[str], str], calls: Sequence[ToolCall]) -> str:
+        rows = [hide(write_json(call_row(call))) for call in calls]
         if self.single:
-            calls = "".join(f"{self.start}{row}{self.end}" for row in rows)
-        else:
-            calls = f"{self.start}[{', '.join(rows)}]{self.end}" if rows else ""
-        return joined((action.text, calls + bad), self.before)
+            return "".join(f"{self.start}{row}{self.end}" for row in rows)
+        return f"{self.start}[{', '.join(rows)}]{self.end}"
 
     def _read(self, text: str, mark: re.Match[str]) -> ReadCalls:
         shown = f'{self.start}[{{"name": "NAME", "arguments": {{...}}}}]{self.end}'
@@ -66,9 +66,8 @@ class JsonList(PlainFormat):
             calls, end = read_list(text, end, shown, lambda _number, _part: no_id)
         elif not calls:
             return bad_call(text, mark, self.end, f"got no list of calls; need {shown}", mark.re)
-        closing = skip(text, end)
-        if self.end and text.startswith(self.end, closing):
-            return calls, closing + len(self.end)
+        if (stop := after(text, end, self.end)) > end:
+            return calls, stop
         if self.end and not isinstance(calls[-1], BadCall):
             return bad_call(text, mark, self.end, f"got no {self.end} after the calls; need {shown}", mark.re)
         return calls, end
@@ -87,7 +86,7 @@ def read_list(
     Args:
         text: The text of an action.
         begin: The position of the opening bracket.
-        shown: The form, for what is wrong.
+        shown: The format, for what is wrong.
         call_id: From the number of a call and its text: returns the id of the call in an object.
     """
     calls: list[ToolCall | BadCall] = []

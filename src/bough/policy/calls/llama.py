@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.objects import decode_json, json_call, no_id, write_json
-from bough.policy.calls.thinking import LINE, find_call
+from bough.policy.calls.scan import LINE, ReadCalls, scan, write_action
 from bough.tree import Action, BadCall, Tool, ToolCall
 
 TAG = r"<\|python_tag\|>"
@@ -31,22 +32,17 @@ class Llama(PlainFormat):
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
         del tools
-        found = find_call(MARK, text, begin)
-        if found is None:
-            return Action(text=text.strip())
-        calls, end = _calls(text, found.end())
-        around = text[: found.start()].strip(), text[end:].strip()
-        return Action(text="\n".join(filter(None, around)), calls=tuple(calls))
+        return scan(MARK, text, begin, partial(_read, text))
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        calls = "; ".join(_written(call, hide) for call in action.calls)
-        return "\n".join(filter(None, (action.text, calls)))
+        return write_action(action, lambda calls: "; ".join(_written(call, hide) for call in calls), "\n")
 
 
-def _calls(text: str, at: int) -> tuple[list[ToolCall | BadCall], int]:
-    """The calls at a position, and the position after them; what follows and is no object is text."""
+def _read(text: str, mark: re.Match[str]) -> ReadCalls:
+    """The calls after a mark; what follows them and is no object is text."""
     calls: list[ToolCall | BadCall] = []
+    at = mark.end()
     while not calls or text.startswith("{", at):
         try:
             value, end = decode_json(text, at)
@@ -59,7 +55,5 @@ def _calls(text: str, at: int) -> tuple[list[ToolCall | BadCall], int]:
     return calls, at
 
 
-def _written(call: ToolCall | BadCall, hide: Callable[[str], str]) -> str:
-    if isinstance(call, BadCall):
-        return call.text
+def _written(call: ToolCall, hide: Callable[[str], str]) -> str:
     return hide(write_json({"name": call.name, "parameters": dict(call.arguments)}))

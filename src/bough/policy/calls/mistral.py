@@ -25,11 +25,11 @@ LIST = f'{TAG} [{{"name": "NAME", "arguments": {{...}}}}]'
 class Mistral(PlainFormat):
     """The calls are a JSON list after `[TOOL_CALLS]`, or one name with arguments after each. An id has 9 characters.
 
-    All forms are parsed, whichever is written. A call without such an id gets one derived from its place and content,
-    where the form has ids.
+    All formats are parsed, whichever is written. A call without such an id gets one derived from its place and content,
+    where the format has ids.
 
     Attributes:
-        named: Whether calls are written as `[TOOL_CALLS]NAME[ARGS]{...}`, the form since tokenizers of version 11.
+        named: Whether calls are written as `[TOOL_CALLS]NAME[ARGS]{...}`, the format since tokenizers of version 11.
         ids: Whether these are written with `[CALL_ID]ID` after the name, as by version 11.
         space: Written between `[TOOL_CALLS]` and a list.
 
@@ -78,7 +78,7 @@ class Mistral(PlainFormat):
         return f"{action.text}{TAG}{self.space}{hide(write_json(rows))}{bad}"
 
     def template_id(self, call_id: str) -> str:
-        """See `CallFormat`: an id of another form becomes 9 digits of its hash."""
+        """See `CallFormat`: an id of another format becomes 9 digits of its hash."""
         return _nine(call_id)
 
 

@@ -10,8 +10,7 @@ from functools import partial
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.objects import decode_json
 from bough.policy.calls.python_values import python_value
-from bough.policy.calls.scan import ReadCalls, scan, skip
-from bough.policy.calls.thinking import LINE
+from bough.policy.calls.scan import LINE, ReadCalls, after, scan, write_action
 from bough.tree import Action, BadCall, Tool, ToolCall
 
 NAME = r"[A-Za-z_][\w./-]*"
@@ -55,10 +54,10 @@ class Pythonic(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        calls = [hide(write_python_call(call)) for call in action.calls if isinstance(call, ToolCall)]
-        bad = [call.text for call in action.calls if isinstance(call, BadCall)]
-        listed = f"{self.start}[{', '.join(calls)}]{self.end}" if calls else ""
-        return "\n".join(filter(None, (action.text, listed, *bad)))
+        return write_action(action, partial(self._written, hide), "\n")
+
+    def _written(self, hide: Callable[[str], str], calls: Sequence[ToolCall]) -> str:
+        return f"{self.start}[{', '.join(hide(write_python_call(call)) for call in calls)}]{self.end}"
 
 
 def read_list(text: str, mark: re.Match[str], end: str) -> ReadCalls:
@@ -69,9 +68,7 @@ def read_list(text: str, mark: re.Match[str], end: str) -> ReadCalls:
         closing = text.find(end, begin) if end else -1
         at = len(text) if closing < 0 else closing + len(end)
         return [BadCall(text=text[begin:at], problem=f"got no Python list of calls; {NEED}")], at
-    closing = skip(text, at)
-    at = closing + len(end) if end and text.startswith(end, closing) else at
-    return [*map(read_python_call, parts)], at
+    return [*map(read_python_call, parts)], after(text, at, end)
 
 
 def split_python(text: str, begin: int) -> tuple[list[str] | None, int]:

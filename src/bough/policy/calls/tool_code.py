@@ -7,7 +7,7 @@ from functools import partial
 
 from bough.policy.calls.format import PlainFormat
 from bough.policy.calls.pythonic import HEAD, LIST, NEED, read_list, read_python_call, split_python, write_python_call
-from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
+from bough.policy.calls.scan import ReadCalls, after, bad_call, scan, write_action
 from bough.tree import Action, BadCall, Tool, ToolCall
 
 START, END = "```tool_code", "```"
@@ -36,9 +36,12 @@ class ToolCode(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        lines = "".join(f"{hide(write_python_call(call))}\n" for call in good)
-        return joined((action.text, f"{START}\n{lines}{END}" if good else "", bad))
+        return write_action(action, partial(_written, hide), "\n")
+
+
+def _written(hide: Callable[[str], str], calls: Sequence[ToolCall]) -> str:
+    lines = "".join(f"{hide(write_python_call(call))}\n" for call in calls)
+    return f"{START}\n{lines}{END}"
 
 
 def _read(text: str, mark: re.Match[str]) -> ReadCalls:
@@ -53,7 +56,7 @@ def _read(text: str, mark: re.Match[str]) -> ReadCalls:
         calls.append(read_python_call(text[at:end]))
         between = BETWEEN.match(text, end)
         at = between.end() if between else end
-    closing = skip(text, at + text.startswith("]", at))
-    if calls and text.startswith(END, closing):
-        return calls, closing + len(END)
+    listed = at + text.startswith("]", at)
+    if calls and (stop := after(text, listed, END)) > listed:
+        return calls, stop
     return bad_call(text, mark, f"\n{END}", f"got no Python calls between {START} and {END}; {NEED}", MARK)

@@ -7,14 +7,16 @@ from functools import partial
 
 from bough.policy.calls import hermes
 from bough.policy.calls.format import PlainFormat
-from bough.policy.calls.hermes import Hermes
-from bough.policy.calls.plain_values import read_arguments, write_value
-from bough.policy.calls.scan import ReadCalls, bad_call, good_and_bad, joined, scan, skip
+from bough.policy.calls.plain_values import write_value
+from bough.policy.calls.scan import ReadCalls, after, bad_call, scan, write_action
+from bough.policy.calls.tags import TaggedCalls
 from bough.tree import Action, Tool, ToolCall
 
-FUNCTION = re.compile(r"<function=([^>\n]*)>\s*")
-PARAMETER = re.compile(r"<parameter=([^>\n]*)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
-CLOSED = re.compile(r"</function>\s*")
+TAGS = TaggedCalls(
+    head=re.compile(r"<function=(?P<name>[^<>\n]*)>\s*"),
+    argument=re.compile(r"<parameter=(?P<name>[^<>\n]*)>\n?(?P<value>.*?)\n?</parameter>\s*", re.DOTALL),
+    end=re.compile(r"</function>"),
+)
 NAME = re.compile(r"[^<>\n\s](?:[^<>\n]*[^<>\n\s])?")
 
 
@@ -54,33 +56,26 @@ class XmlParameters(PlainFormat):
 
     def write(self, action: Action, hide: Callable[[str], str] = str) -> str:
         """See `CallFormat`."""
-        good, bad = good_and_bad(action)
-        calls = self.between.join(self._written(call, hide) for call in good) + (self.after if good else "")
-        return joined((action.text, calls + bad), self.before)
+
+        def written(calls: Sequence[ToolCall]) -> str:
+            return self.between.join(self._written(call, hide) for call in calls) + self.after
+
+        return write_action(action, written, self.before)
 
     def _read(self, text: str, tools: Sequence[Tool], mark: re.Match[str]) -> ReadCalls:
-        need = f"need {self.start}<function=NAME><parameter=NAME>VALUE</parameter></function>{self.end}"
-        function = FUNCTION.match(text, mark.end())
-        if function is None and mark[0].strip() == hermes.OPEN and text.startswith("{", mark.end()):
-            return hermes.read_call(text, mark)
-        if function is None:
-            return bad_call(text, mark, self.end, f"got no <function=NAME> in a call; {need}", _after(mark))
-        at, given = function.end(), list[tuple[str, str]]()
-        while found := PARAMETER.match(text, at):
-            given.append((found[1].strip(), found[2]))
-            at = found.end()
-        closed = CLOSED.match(text, at)
-        if closed is None:
-            return bad_call(
-                text, mark, self.end, f"got a call without </function> after its arguments; {need}", _after(mark)
-            )
-        end = closed.end() if text.startswith(self.end, skip(text, closed.end())) else 0
-        stop = end + len(self.end) if end else at + len("</function>")
-        return [read_arguments(function[1].strip(), given, tools, text[mark.start() : stop])], stop
+        if mark[0] and text.startswith("{", mark.end()):
+            return hermes.read_call(text, mark, self.start, self.end)
+        call = TAGS.match(text, mark.end(), self.end)
+        if call is None:
+            shown = f"{self.start}<function=NAME><parameter=NAME>VALUE</parameter></function>{self.end}"
+            problem = f"got no <function=NAME>, or no </function> after the arguments; need {shown}"
+            return bad_call(text, mark, self.end, problem, _next(mark))
+        stop = after(text, call.end, self.end)
+        return [call.read(tools, text[mark.start() : stop])], stop
 
     def _written(self, call: ToolCall, hide: Callable[[str], str]) -> str:
         if not all(NAME.fullmatch(name) for name in (call.name, *call.arguments)):
-            return Hermes().write(Action(calls=(call,)), hide)
+            return hermes.write_call(call, hide, self.start, self.end)
         values = [
             f"<parameter={hide(name)}>{self.line}{hide(write_value(value, self._holds))}{self.line}</parameter>\n"
             for name, value in call.arguments.items()
@@ -92,6 +87,6 @@ class XmlParameters(PlainFormat):
         return "</parameter" not in text and self.end not in text and (bool(self.line) or text == text.strip("\n"))
 
 
-def _after(mark: re.Match[str]) -> re.Pattern[str]:
+def _next(mark: re.Match[str]) -> re.Pattern[str]:
     """The mark of the next call: with its own tag before it, `<function=` begins none."""
     return re.compile(re.escape(mark[0].strip())) if mark[0] else mark.re

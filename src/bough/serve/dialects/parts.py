@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Protocol, TypeAlias
 
 from pydantic import Field, Tag
 
+from bough.serve.parts_text import PartsText
 from bough.serve.request import BY_TYPE, MOST_PARTS, Fields, tag_of
 
 
@@ -52,5 +53,5 @@ Content: TypeAlias = str | Annotated[list[Part], Field(max_length=MOST_PARTS, fa
 
 
 def joined(content: str | Sequence[HasText]) -> str:
-    """The text of a content; parts are lines, as vLLM joins them."""
-    return content if isinstance(content, str) else "\n".join(part.text for part in content)
+    """The text of a content, which keeps the parts."""
+    return content if isinstance(content, str) else PartsText(part.text for part in content)

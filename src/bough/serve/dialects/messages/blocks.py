@@ -14,6 +14,7 @@ from bough.serve.dialects.messages.request import (
 from bough.serve.dialects.ordered import ordered
 from bough.serve.dialects.parts import joined
 from bough.serve.errors import ApiError
+from bough.serve.parts_text import PartsText
 from bough.serve.thinking import ThinkingMessage
 from bough.tree import Message, Role, ToolCall
 
@@ -73,12 +74,12 @@ def _answer(place: str, blocks: list[Block]) -> Message:
             case _:
                 raise _misplaced(place, number, block, "assistant")
     return ThinkingMessage(
-        role="assistant", content="\n".join(texts), tool_calls=tuple(calls), thinking="\n".join(thinking).strip()
+        role="assistant", content=PartsText(texts), tool_calls=tuple(calls), thinking="\n".join(thinking).strip()
     )
 
 
 def _said(role: Role, texts: list[str]) -> list[Message]:
-    return [Message(role=role, content="\n".join(texts))] if texts else []
+    return [Message(role=role, content=PartsText(texts))] if texts else []
 
 
 def _misplaced(place: str, number: int, block: Block, role: str) -> ApiError:
