@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -73,10 +74,10 @@ def script(request: Request) -> tuple[int, ...]:
     return LineChat().write(f"<think>\nhm {word}\n</think>\n\n{said}")
 
 
-def grow(*data: dict[str, object], n: int = 1, limits: Limits | None = None) -> list[tuple[Tree, Recorder]]:
+def grow(*data: Mapping[str, object], n: int = 1, limits: Limits | None = None) -> list[tuple[Tree, Recorder]]:
     """The tree of each task, with what its engine read and wrote."""
 
-    async def one(number: int, row: dict[str, object]) -> tuple[Tree, Recorder]:
+    async def one(number: int, row: Mapping[str, object]) -> tuple[Tree, Recorder]:
         recorder = Slow(Scripted(script=script))
         agent = Agent(
             engine=recorder, renderer=LineChat(), context=Full(), parser=Plain(), sampling=Sampling(max_tokens=200)

@@ -88,20 +88,16 @@ class CallTree:
 
     def _state(self, place: int, new: PlacedCall, placed: Sequence[PlacedCall], root: int) -> int:
         """The node that ends with a call's prompt."""
-        call, seen, edit = new.call, 0, None
-        prompt = call.prompt.tokens
-        earlier = [each for each in placed if each.call.ended < call.began and each.call.answered]
-        if earlier:
+        call, prompt = new.call, new.call.prompt.tokens
+        kind, parent, tokens, seen, edit = Kind.OBSERVATION, 0, prompt[root:], 0, None
+        if earlier := [each for each in placed if each.call.ended < call.began and each.call.answered]:
             before, edit = new.before(earlier)
             new.first = before.first and (edit is None or EditKind.CONVERSATION not in edit.kinds)
             parent = before.node
-        if edit is not None:
-            kind, tokens = Kind.EDIT, prompt
-        elif earlier:
-            kind, tokens = Kind.OBSERVATION, prompt[len(before.text) :]
-            seen = len(before.call.prompt.messages) + 1
-        else:
-            kind, parent, tokens = Kind.OBSERVATION, 0, prompt[root:]
+            if edit is None:
+                tokens, seen = prompt[len(before.text) :], len(before.call.prompt.messages) + 1
+            else:
+                kind, tokens = Kind.EDIT, prompt
         if not tokens:
             return parent
         info = _texts(self.writer.format.renderer, tokens, call, seen) | self._edit_info(edit)
@@ -112,7 +108,7 @@ class CallTree:
     def _edit_info(self, edit: Edit | None) -> dict[str, object]:
         if edit is None:
             return {}
-        self.edits.update(edit.kinds)
+        self.edits.update(map(str, edit.kinds))
         return {"edit": edit.record()}
 
     def _action(self, parent: int, call: Call) -> int:

@@ -104,8 +104,8 @@ class Edit:
     Attributes:
         kinds: What differs.
         at: The index of the first message that differs; -1 where only tools or tokens differ.
-        before: Its text in the earlier history; "" without one.
-        after: Its text in the later history; "" without one.
+        before: Its text and calls in the earlier history; "" without one.
+        after: Its text and calls in the later history; "" without one.
     """
 
     kinds: tuple[EditKind, ...]
@@ -140,7 +140,10 @@ def difference(before: History, after: History, *, quoted: bool) -> Edit:
     at = next((place for place, (was, now) in enumerate(zip(old, new, strict=False)) if not _same(was, now)), -1)
     if at < 0 and len(new) < len(old):
         at = len(new)
-    shown = [shorten(each[at].content, SHOWN) if 0 <= at < len(each) else "" for each in (old, new)]
+    shown = [
+        shorten("\n".join(filter(None, _exact(each[at])[1:])), SHOWN) if 0 <= at < len(each) else ""
+        for each in (old, new)
+    ]
     return Edit(kinds=kinds, at=at, before=shown[0], after=shown[1])
 
 
