@@ -43,7 +43,7 @@ class Harness:
     Attributes:
         name: The file of its agent, without "_agent.py".
         first: The first call of the policy.
-        last: The name and the argument of the call that ends an episode; () where a text does.
+        last: The name and the argument of the call that ends an episode; None where a text does.
         path: The kinds of the nodes of an episode with a call and an end.
     """
 
