@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 PIP := $(VENV)/.pip
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
+HARNESSES := $(VENV)/harnesses
 SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 ALFWORLD := $(VENV)/alfworld
@@ -18,7 +19,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -40,6 +41,9 @@ test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/gates \
 		-k "scienceworld or reasoning or alfworld or miniwob"
 	$(VERIFIERS)/bin/python -m pytest tests/env/adapters/test_verifiers_env.py
+
+test-harnesses: $(HARNESSES)/.installed  ## Agents of other frameworks, unchanged.
+	$(HARNESSES)/bin/python -m pytest tests/explore/test_harnesses.py
 
 test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty minutes.
 	BOUGH_TESTS_SLOW=1 $(BIN)/pytest tests/bench/test_scripts.py -k slow
@@ -111,15 +115,25 @@ $(ALFWORLD)/.installed: constraints/alfworld.txt constraints/alfworld-engine.txt
 		--requirement constraints/alfworld.txt --requirement constraints/alfworld-engine.txt
 	touch $@
 
-# verifiers pins mcp 2.0 and openai 2: an environment of its own, on top of the other one.
+# An environment of its own, on top of the other one.
+define beside
+	$(PYTHON) -m venv $(1)
+	$(BIN)/python -c "import pathlib, sysconfig; print(sysconfig.get_path('purelib')); print(pathlib.Path('src').resolve())" \
+		> $$($(1)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bough.pth
+endef
+
+# verifiers pins mcp 2.0 and openai 2.
 $(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
 	for each in reasoning alfworld; do [ ! -f constraints/$$each.txt ] || \
 		$(BIN)/pip install --quiet --no-deps --requirement constraints/$$each.txt || exit 1; done
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --editable ".[scienceworld,miniwob]"
-	$(PYTHON) -m venv $(VERIFIERS)
-	$(BIN)/python -c "import pathlib, sysconfig; print(sysconfig.get_path('purelib')); print(pathlib.Path('src').resolve())" \
-		> $$($(VERIFIERS)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/bough.pth
+	$(call beside,$(VERIFIERS))
 	$(VERIFIERS)/bin/pip install --quiet --requirement constraints/verifiers.txt
+	touch $@
+
+$(HARNESSES)/.installed: $(STAMP) constraints/harnesses.txt
+	$(call beside,$(HARNESSES))
+	$(HARNESSES)/bin/pip install --quiet --requirement constraints/harnesses.txt
 	touch $@
 
 $(SCALE): $(STAMP)

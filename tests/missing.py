@@ -37,16 +37,20 @@ PROGRAMS: Mapping[str, Callable[[], object]] = {
     "time": _time,
 }
 """What the system, or who starts the tests, must have: a check that raises where it is missing, with the command."""
-WORLDS, SCALE = "make test-worlds", "make test-scale"
+WORLDS, SCALE, HARNESSES = "make test-worlds", "make test-scale", "make test-harnesses"
 PACKAGES: Mapping[str, str] = {
     "alfworld": WORLDS,
     "fast_downward": "apt-get install cmake g++; make alfworld",
+    "langchain_openai": HARNESSES,
+    "minisweagent": HARNESSES,
     "miniwob": WORLDS,
     "prometheus_client": "make test",
     "pyarrow": "make test",
+    "pydantic_ai": HARNESSES,
     "ray": SCALE,
     "reasoning_gym": WORLDS,
     "scienceworld": WORLDS,
+    "smolagents": HARNESSES,
     "verifiers": WORLDS,
 }
 """Packages that not every test finds, and the target that installs them. Without any other a test fails."""

@@ -1,10 +1,13 @@
 """One episode of an agent program: its session on the server, its calls, and its end."""
 
-from collections import deque
-from collections.abc import Mapping
+import asyncio
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import TypeAlias
 
+from bough.context import Renderer
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.explore.result import Result
 from bough.guard import Deny, check_action
@@ -12,11 +15,20 @@ from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
-from bough.serve.action import client_action
+from bough.serve.action import ClientAction, client_action
 from bough.serve.session import TOO_LONG, Completed, check_length
 from bough.serve.stop import cut_at
-from bough.tree import Message, Outcome, Tool, TruncatedBy
+from bough.tree import Outcome, TruncatedBy
 from bough.varying import constant
+
+LIMIT, STUCK = "episode_limit", "run_stuck"
+"""Codes of the errors of a call after the end of its episode."""
+
+Attempt: TypeAlias = tuple[tuple[int, ...], int]
+"""The tokens of a prompt, and how often it was sent before."""
+
+MOST_REJECTIONS = 16
+"""Most errors of an episode that are kept apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,33 +36,26 @@ class Call:
     """A completion of an episode.
 
     Attributes:
-        prompt: The prompt's tokens.
+        prompt: The prompt.
         completion: The completion.
         repeat: The number of earlier calls of the episode with the same prompt.
         began: Position of its begin among the begins and ends of the episode's calls.
         ended: Position of its end.
         sampling: How it was sampled.
-        prompt_messages: The prompt's messages; () outside of a chat.
-        tools: The prompt's tools.
         info: Further data, for people.
         denied: Why the guard denied its action; "" for an allowed one.
+        answered: Whether the server has sent it; a choice whose request failed with another choice has not been sent.
     """
 
-    prompt: tuple[int, ...]
+    prompt: Prompt
     completion: Completion
     repeat: int
     began: int
     ended: int
     sampling: Sampling
-    prompt_messages: tuple[Message, ...]
-    tools: tuple[Tool, ...]
     info: Mapping[str, object]
     denied: str = ""
-
-    @property
-    def text(self) -> tuple[int, ...]:
-        """The tokens of prompt and completion."""
-        return (*self.prompt, *self.completion.tokens)
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,13 @@ class Ending:
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
+def answer_of(renderer: Renderer, prompt: Prompt, completion: Completion) -> ClientAction:
+    """What the client of a call gets, whatever the run's parser is."""
+    cut = cut_at(renderer, completion, prompt.stops)
+    tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
+    return client_action(renderer, tokens, text, prompt.most_calls, prompt.tools)
+
+
 class Episode:
     """One run of a program, whose calls a server passes on to `complete`.
 
@@ -79,6 +91,9 @@ class Episode:
         reports: The last reported result.
         refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
         fault: The first fault, of the engine or of a first prompt that exceeds the context; "" without one.
+        disconnects: The number of requests whose client left before the answer.
+        unanswered: The number of attempts without a completion.
+        rejections: The errors of other requests that were refused, limits apart, with their numbers.
         stuck: A completion or a decision of the guard that passed its deadline.
     """
 
@@ -90,6 +105,9 @@ class Episode:
         self.fault = ""
         self.stuck: DeadlineExceeded | None = None
         self._rollout, self._attempt = rollout, attempt
+        self.disconnects = 0
+        self.unanswered: Counter[Attempt] = Counter()
+        self.rejections: Counter[str] = Counter()
         self._clock = self._begun = self._tokens = 0
         self._repeats: dict[tuple[int, ...], int] = {}
 
@@ -104,6 +122,8 @@ class Episode:
             context_tokens=agent.engine.context_tokens,
             sampling=agent.sampling,
             report=self.reports.append,
+            answered=self._answered,
+            refused=self._refused,
         )
 
     async def complete(self, prompt: Prompt) -> Completed:
@@ -125,6 +145,7 @@ class Episode:
             agent.sampling, max_tokens=capacity, top_probs=max(agent.sampling.top_probs, prompt.sampling.top_probs)
         )
         self._tokens += capacity
+        self.unanswered[prompt.tokens, prompt.retry] += 1
         sampled = 0
         try:
             completion = await self._sample(prompt, sampling, repeat)
@@ -137,35 +158,45 @@ class Episode:
             raise
         except DeadlineExceeded as stuck:
             self.stuck = stuck
-            raise ApiError(400, f"the run is stuck: {stuck}; end the program", code="run_stuck") from stuck
+            raise ApiError(400, f"the run is stuck: {stuck}; end the program", code=STUCK) from stuck
+        except asyncio.CancelledError:
+            self.disconnects += 1
+            raise
         finally:
             self._tokens += sampled - capacity
+        self.unanswered[prompt.tokens, prompt.retry] -= 1
         self.refused = TruncatedBy.NOTHING
         self.calls.append(
             Call(
-                prompt=prompt.tokens,
+                prompt=prompt,
                 completion=completion,
                 repeat=repeat,
                 began=began,
                 ended=self._tick(),
                 sampling=sampling,
-                prompt_messages=prompt.messages,
-                tools=prompt.tools,
                 info=self._info(prompt),
                 denied=denied,
             )
         )
-        return Completed(completion=completion, denied=denied)
+        return Completed(completion=completion, denied=denied, number=len(self.calls) - 1)
+
+    def _answered(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self.calls[number] = replace(self.calls[number], answered=True)
+
+    def _refused(self, error: ApiError) -> None:
+        """Count an error of a request's form: not the end of the client, of the engine, of the run or of a limit."""
+        text = f"{error.status} {error.message}"
+        known = text in self.rejections or len(self.rejections) < MOST_REJECTIONS
+        if 400 <= error.status < 499 and error.code not in (TOO_LONG, LIMIT, STUCK):
+            self.rejections[text if known else "others"] += 1
 
     async def _denied(self, prompt: Prompt, completion: Completion) -> str:
         """Why the guard denies the action of a completion; "" for an allowed one."""
         rollout, guard = self._rollout, self._rollout.agent.guard
         if guard is None:
             return ""
-        # What the client gets, whatever the run's parser is.
-        cut = cut_at(rollout.agent.renderer, completion, prompt.stops)
-        tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
-        action = client_action(rollout.agent.renderer, tokens, text, prompt.most_calls, prompt.tools)
+        action = answer_of(rollout.agent.renderer, prompt, completion)
         decision = await rollout.deadlines.until(
             check_action(guard, action.checked, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",
@@ -232,7 +263,7 @@ class Episode:
 
     def _refuse(self, limit: TruncatedBy, text: str) -> ApiError:
         self.refused = limit
-        return ApiError(400, f"the episode is over: {text}; end the program", code="episode_limit")
+        return ApiError(400, f"the episode is over: {text}; end the program", code=LIMIT)
 
     def _info(self, prompt: Prompt) -> Mapping[str, object]:
         """The sampling settings that the program set otherwise than the run."""

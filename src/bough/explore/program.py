@@ -20,7 +20,7 @@ from bough.piece import Above, AtLeast, piece
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome, TruncatedBy, copied
-from bough.units import GIB
+from bough.units import GIB, number_of
 from bough.usercode import load_module
 from bough.usercode.origin import describe
 
@@ -84,9 +84,9 @@ class Program:
     A crash is an exit status that is neither 0 nor in `unsuccessful`, or a signal; a hang is a passed deadline. So a
     program catches the errors that the policy's text can cause, and reports a result.
 
-    A call that continues the tokens of an earlier one continues its path; see `CallTree` for the rules. Losses and
-    baselines count each end of a branch as a path, with the episode's reward: an episode with two sub-agents has
-    three.
+    A call that continues the tokens of an earlier one continues its path; one with a changed history is an `EDIT`. See
+    `CallTree` for the rules. Losses and baselines count each end of a branch as a path, with the episode's reward: an
+    episode with two sub-agents has three. An answer that the program never got is on no path.
 
     Attributes:
         agent: `file.py:function`, or a command.
@@ -190,7 +190,7 @@ class Program:
             if fault := self._fault(episode, ended, function=function):
                 return Ending(outcome=Outcome.FAILED, info={"fault": fault})
         if not episode.calls:
-            fault = _with_output(f"the program ended without a completed call; {NEED_CALL}", ended)
+            fault = _with_output(f"the program ended without a completed call; {NEED_CALL}{_rejected(episode)}", ended)
             return Ending(outcome=Outcome.FAILED, info={"fault": fault})
         value = episode.reports[-1] if episode.reports else json_at_end(ended.out)
         try:
@@ -208,12 +208,13 @@ class Program:
         if episode.fault:
             return episode.fault
         if ended.status is None:
-            return _with_output(f"the program was killed after {self.deadline_s:g} s (Program.deadline_s)", ended)
+            killed = f"the program was killed after {self.deadline_s:g} s (Program.deadline_s)"
+            return _with_output(f"{killed}{_rejected(episode)}", ended)
         if ended.status == 0 or (ended.status in self.unsuccessful and not function):
             return ""
         end = f"signal {-ended.status}" if ended.status < 0 else f"exit status {ended.status}"
         advice = "" if function else f"; if this reports an unsuccessful end, set unsuccessful=({ended.status},)"
-        return _with_output(f"the program crashed with {end}{advice}", ended)
+        return _with_output(f"the program crashed with {end}{advice}{_rejected(episode)}", ended)
 
     async def _result(self, rollout: Rollout, value: object, ended: Exit, *, reported: bool) -> Result | None:
         if self.reward:
@@ -228,6 +229,15 @@ class Program:
         if isinstance(value, str) and may_end_with_result(value):
             return None
         return Result(reward=float(ended.status == 0), success=ended.status == 0)
+
+
+def _rejected(episode: Episode) -> str:
+    """The requests of an episode that were refused for their form."""
+    if not episode.rejections:
+        return ""
+    (first, _), *others = episode.rejections.most_common()
+    more = f"; {number_of(len(others), 'other error')}" if others else ""
+    return f"; the server refused {number_of(episode.rejections.total(), 'request')}: {first}{more}"
 
 
 def _with_output(fault: str, ended: Exit) -> str:

@@ -1,5 +1,6 @@
 """The application: dialects over the sessions of a server."""
 
+import contextlib
 from collections.abc import Mapping
 
 from starlette.applications import Starlette
@@ -49,10 +50,10 @@ def make_app(sessions: Sessions, *, body_bytes: int = BODY_BYTES, local: bool = 
             Route("/health", _health, methods=["GET"]),
         ],
         exception_handlers={
-            ApiError: _refuse,
+            ApiError: api.refuse,
             EngineFault: _broken,
             ClientDisconnect: _gone,
-            HTTPException: _no_such_path,
+            HTTPException: api.no_such_path,
             Exception: _broken,
         },
     )
@@ -84,6 +85,24 @@ class _Api:
         session.report(await self._core.bodies.read(request, read_outcome))
         return JSONResponse({"ok": True})
 
+    async def refuse(self, request: Request, error: Exception) -> Response:
+        """The answer to a request with an error, which its session counts."""
+        assert isinstance(error, ApiError)
+        with contextlib.suppress(ApiError):
+            if (refused := self._core.session(request).refused) is not None:
+                refused(error)
+        return await _error(request, error)
+
+    async def no_such_path(self, request: Request, error: Exception) -> Response:
+        """The answer to a request for a path that no dialect has."""
+        assert isinstance(error, HTTPException)
+        message = (
+            f"got {request.method} {request.url.path}: {error.detail}; need one of the paths of OpenAI's API below /v1 "
+            "(chat/completions, completions, responses, models) or of Anthropic's (messages, messages/count_tokens, "
+            "models)"
+        )
+        return await self.refuse(request, ApiError(error.status_code, message))
+
 
 def _card(name: str) -> Mapping[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "bough"}
@@ -99,8 +118,7 @@ async def _health(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)
+async def _error(request: Request, error: ApiError) -> Response:
     body = anthropic.error_body(error) if anthropic.is_request(request) else error.body
     return JSONResponse(body, status_code=error.status)
 
@@ -108,14 +126,5 @@ async def _refuse(request: Request, error: Exception) -> Response:
 async def _broken(request: Request, error: Exception) -> Response:
     """503 for a fault of the engine, which may pass; 500 for a defect of the server."""
     if isinstance(error, EngineFault):
-        return await _refuse(request, ApiError(503, f"the engine failed: {error}", code="engine_fault"))
-    return await _refuse(request, ApiError(500, f"the server failed: {type(error).__name__}: {error}"))
-
-
-async def _no_such_path(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    message = (
-        f"got {request.method} {request.url.path}: {error.detail}; need one of the paths of OpenAI's API below /v1 "
-        "(chat/completions, completions, responses, models) or of Anthropic's (messages, messages/count_tokens, models)"
-    )
-    return await _refuse(request, ApiError(error.status_code, message))
+        return await _error(request, ApiError(503, f"the engine failed: {error}", code="engine_fault"))
+    return await _error(request, ApiError(500, f"the server failed: {type(error).__name__}: {error}"))

@@ -1,6 +1,7 @@
 """The core of a server: sessions, messages, calls and tokens. Dialects translate requests and answers."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -150,6 +151,8 @@ class Core:
         """
         if logprobs:
             check_logprobs(prompts, session.context_tokens)
+        if retry := _retry(request):
+            prompts = [replace(prompt, retry=retry) for prompt in prompts]
         return await until_disconnect(request, _complete(session, prompts, messages, logprobs=logprobs))
 
 
@@ -162,6 +165,12 @@ async def choice_rows(
         found.append(show(texts, index, choice, **fields))
         await asyncio.sleep(0)
     return found
+
+
+def _retry(request: Request) -> int:
+    """How often a client has sent a request before: OpenAI's and Anthropic's clients number their retries."""
+    sent = request.headers.get("x-stainless-retry-count", "")
+    return int(sent) if re.fullmatch(r"[0-9]{1,4}", sent) else 0
 
 
 def _sent(header: str) -> str:
@@ -213,6 +222,8 @@ async def _complete(
             else conversations.answer(messages, completion.tokens, prompt.choice, text, prompt.most_calls, prompt.tools)
         )
         choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said, text=text, stop=stop))
+    if session.answered is not None:
+        session.answered([call.result().number for call in calls])
     return choices
 
 

@@ -41,6 +41,7 @@ class Prompt:
         stops: Strings before the first of which the client's text ends.
         most_calls: Most calls that the client gets, see `client_action`; None for any number.
         grammar: What the completion may be; None for anything.
+        retry: How often the client has sent this request before.
     """
 
     tokens: tuple[int, ...]
@@ -53,6 +54,7 @@ class Prompt:
     stops: Sequence[str] = ()
     most_calls: int | None = None
     grammar: Grammar | None = None
+    retry: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,12 @@ class Completed:
     Attributes:
         completion: The completion.
         denied: Why its action is denied: the client gets this reason in place of the action. "" for an allowed one.
+        number: Its number, by which `Session.answered` names it.
     """
 
     completion: Completion
     denied: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,8 @@ class Session:
         sampling: Sampling settings of requests that do not set them.
         models: The names of the model, the first is the answer's; () accepts every name.
         report: Receives the JSON of `POST /v1/outcome`; None where a server has no such path.
+        answered: Receives the numbers of the completions of a request when its answer is ready and its client is there.
+        refused: Receives the errors that its requests get as their answers.
     """
 
     conversations: Conversations
@@ -89,6 +95,8 @@ class Session:
     sampling: Sampling
     models: tuple[str, ...] = ()
     report: Callable[[object], None] | None = None
+    answered: Callable[[Sequence[int]], None] | None = None
+    refused: Callable[[ApiError], None] | None = None
 
     @property
     def listed_models(self) -> tuple[str, ...]:

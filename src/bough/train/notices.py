@@ -1,5 +1,6 @@
 """Notices that a run shows once: truncated and failed paths, and appraisers without anything to appraise."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from bough.tree import (
     counted,
     fault_in,
     refusal_in,
+    rejections_in,
     replies_in,
     tool_exceptions_in,
 )
@@ -47,6 +49,7 @@ class Notices:
         self.faults(trees)
         self.tool_exceptions(trees)
         self.refusals(trees)
+        self.programs(trees)
         self.empty_columns(trees)
 
     def cuts(self, trees: Sequence[Tree], context_tokens: int) -> None:
@@ -144,6 +147,30 @@ class Notices:
                 "refusals",
                 f"{count} questions to models were refused (judge/refused, questions/refused). The last reason: "
                 f"{reasons[-1]}",
+            )
+
+    def programs(self, trees: Sequence[Tree]) -> None:
+        """Report the first changed histories, abandoned answers and refused requests of an agent program."""
+        edits = sum((Counter(tree.counts.edits) for tree in trees), Counter[str]())
+        if edits:
+            found = ", ".join(f"{count} {kind}" for kind, count in edits.most_common())
+            self._once(
+                "edits",
+                f"calls of the agent program changed their history (edits/KIND): {found}. Each such prompt is a "
+                "text of its own; every sampled token is trained once",
+            )
+        if dropped := sum(tree.counts.abandoned for tree in trees):
+            self._once(
+                "abandoned",
+                f"the agent program never got, or did not use, {number_of(dropped, 'answer')} beside another one to "
+                "the same prompt (calls/abandoned): no path has them, so they get no reward and no loss",
+            )
+        if rejections := sum((Counter(rejections_in(tree.info[0])) for tree in trees), Counter[str]()):
+            count = sum(tree.counts.rejected for tree in trees)
+            self._once(
+                "rejected",
+                f"the server refused {number_of(count, 'request')} of the agent program (calls/rejected): "
+                f"{rejections.most_common(1)[0][0]}",
             )
 
     def empty_columns(self, trees: Sequence[Tree]) -> None:

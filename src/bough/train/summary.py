@@ -1,6 +1,7 @@
 """Metrics of a batch from its trees. Every mean is over paths, never over rows."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -60,6 +61,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         **({"train/denied": float(denied)} if denied else {}),
         **({"calls/foreign": float(foreign)} if foreign else {}),
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
+        **_programs(trees),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "paths/truncated_context": float(len(cut_by_context(trees))),
@@ -90,6 +92,18 @@ def reward_functions(trees: Sequence[Tree]) -> dict[str, float]:
         known = [each[name] for each in parts if name in each]
         means[f"reward_function/{name}"] = math.fsum(known) / len(known)
     return means
+
+
+def _programs(trees: Sequence[Tree]) -> dict[str, float]:
+    """What agent programs did besides going on: edits by kind, and requests without use; empty where there is none."""
+    edits = sum((Counter(tree.counts.edits) for tree in trees), Counter[str]())
+    counts = {
+        **{f"edits/{kind}": count for kind, count in sorted(edits.items())},
+        "calls/abandoned": sum(tree.counts.abandoned for tree in trees),
+        "calls/disconnects": sum(tree.counts.disconnects for tree in trees),
+        "calls/rejected": sum(tree.counts.rejected for tree in trees),
+    }
+    return {name: float(count) for name, count in counts.items() if count}
 
 
 def _questions(trees: Sequence[Tree]) -> dict[str, float]:

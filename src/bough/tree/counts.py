@@ -1,6 +1,7 @@
 """Counts: of the rollout of a tree, and of paths in the mean of a loss."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,10 @@ class RolloutCounts:
         refused: Questions to models that exceeded their context.
         denied: Actions that a guard denied; `turns` counts them too.
         pruned_branches: Branches that the explorer pruned as too similar to another; None where it prunes none.
+        edits: Calls of an agent program whose history had changed, by what changed.
+        abandoned: Answers that an agent program never got or did not use; they are on no path.
+        disconnects: Requests of an agent program whose client left before the answer; they have no tokens.
+        rejected: Requests of an agent program that were refused, limits apart.
     """
 
     turns: int = 0
@@ -28,6 +33,10 @@ class RolloutCounts:
     refused: int = 0
     denied: int = 0
     pruned_branches: int | None = None
+    edits: Mapping[str, int] = field(default_factory=dict[str, int])
+    abandoned: int = 0
+    disconnects: int = 0
+    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,12 @@ def refusal_in(info: Info) -> str:
     return str(info.get("refused", ""))
 
 
+def rejections_in(info: Info) -> Mapping[str, int]:
+    """Returns the errors of an agent program's requests, with their numbers, in the info of a root; {} without any."""
+    found = info.get("rejected")
+    return cast("Mapping[str, int]", found) if isinstance(found, Mapping) else {}
+
+
 def replies_in(info: Info, column: str) -> list[str]:
     """Returns the answers of models to the questions of a column about a node; [] without any."""
     texts = info.get(f"appraisal {column}")

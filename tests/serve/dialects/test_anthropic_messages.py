@@ -301,6 +301,10 @@ def test_anthropics_client_reads_whole_and_streamed_messages() -> None:
             assert (await used.models.retrieve("tiny")).display_name == "tiny"
             with pytest.raises(anthropic.BadRequestError, match="speed"):
                 await used.messages.create(messages=asked, speed="fast", **fields)
+            # By these details the tool runner of the client goes on without a thread.
+            with pytest.raises(anthropic.BadRequestError) as thread:
+                await used.messages.create(messages=asked, extra_body={"thread": {"type": "create"}}, **fields)
+            assert thread.value.body["error"]["details"]["error_code"] == "thread_unsupported_request"  # type: ignore[index]
             with pytest.raises(anthropic.NotFoundError, match="'big'"):
                 await used.models.retrieve("big")
 

@@ -11,6 +11,8 @@ from bough.serve.dialects.messages.answer import message_of
 from bough.serve.dialects.messages.blocks import read_conversation
 from bough.serve.dialects.messages.events import message_events
 from bough.serve.dialects.messages.request import CountRequest, MessagesRequest
+from bough.serve.dialects.messages.shapes import NO_THREADS
+from bough.serve.errors import ApiError
 from bough.serve.request import parse, sampling_of
 from bough.serve.restriction import ToolSettings
 from bough.tree import Message
@@ -29,6 +31,14 @@ class Messages:
         session = self._core.session(request)
         body, messages, settings = await self._core.bodies.read(request, partial(_read, MessagesRequest))
         model = session.model(body.model)
+        if body.thread is not None:
+            raise ApiError(
+                400,
+                "thread: got a conversation that the server would hold; send all its messages, as the tool runner of "
+                "Anthropic's client does after this error",
+                code=NO_THREADS,
+                param="thread",
+            )
         sampling = sampling_of(
             session.sampling, temperature=body.temperature, top_p=body.top_p, max_tokens=body.max_tokens
         )

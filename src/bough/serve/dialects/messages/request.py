@@ -165,7 +165,7 @@ class CountRequest(RequestBody):
 
 
 class MessagesRequest(CountRequest):
-    """The body of `POST /v1/messages`."""
+    """The body of `POST /v1/messages`. Conversations that the server would hold (`thread`) are refused."""
 
     max_tokens: int = Field(ge=1, lt=2**31)
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -174,3 +174,4 @@ class MessagesRequest(CountRequest):
     stop_sequences: Stops | None = None
     stream: bool | None = None
     speed: Literal["standard"] | None = None
+    thread: object = None

@@ -12,6 +12,9 @@ PATH = "/v1/messages"
 VERSION = "anthropic-version"
 """The header that each request of Anthropic's API has."""
 
+NO_THREADS = "thread_unsupported_request"
+"""Anthropic's code for a request with a thread: its client's tool runner then sends whole conversations."""
+
 ANTHROPIC_TYPES = TYPES | {403: "permission_error", 503: "overloaded_error"}
 """The types of errors, by status."""
 
@@ -27,7 +30,8 @@ def error_body(error: ApiError) -> Mapping[str, object]:
     kind = ANTHROPIC_TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
     # Agents find the error that a shorter conversation mends by these words.
     message = f"prompt is too long: {error.message}" if error.code == TOO_LONG else error.message
-    found = {"type": "error", "error": {"type": kind, "message": message}}
+    details = {"details": {"error_code": NO_THREADS, "unsupported": ["thread"]}} if error.code == NO_THREADS else {}
+    found = {"type": "error", "error": {"type": kind, "message": message, **details}}
     return found | {"request_id": f"req_{uuid4().hex}"}
 
 
