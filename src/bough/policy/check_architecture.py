@@ -239,7 +239,8 @@ def _logit_map(model: CausalModel) -> dict[str, Any]:
         return probe.expand(output.shape)
 
     hook = head.register_forward_hook(replace_output)
-    tokens = _Tree(model, PROMPT).tokens[:PROMPT]
+    tree = _Tree(model, PROMPT)
+    tokens = tree.tokens[tree.first]
     try:
         found = _stock(model, tokens).logits[0, -1].double()
     finally:

@@ -19,6 +19,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.kernels.linear import linear, use_fast_linear
 from bough.policy.own_forward import decode, states_of_texts
+from bough.policy.traits import Traits
 
 ATTENTION = "bough"
 """The `attn_implementation` under which transformers finds `caller_attention`."""
@@ -70,27 +71,6 @@ class AttentionRequest:
     rows: Tensor | None = None
     attend_last: Attend | None = None
     attended: Tensor | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
-    """Properties of a model's forward pass; `check_architecture` measures them.
-
-    Attributes:
-        attention: The name in transformers of the attention of its own forward pass.
-        by_path: Why it runs path by path; "" for a model that runs packed.
-        caches: Whether its own forward pass with a cache has the logits of the one without.
-        logit_scale: Multiplies the hidden states before the output layer.
-        logit_cap: Logits are cap * tanh(logits / cap); None leaves them as they are.
-        skips_last_layer: Whether its last layer can run for some tokens alone.
-    """
-
-    attention: str
-    by_path: str = ""
-    caches: bool = False
-    logit_scale: float = 1.0
-    logit_cap: float | None = None
-    skips_last_layer: bool = False
 
 
 class CausalModel:
@@ -207,9 +187,10 @@ class CausalModel:
         """Switch gradient checkpointing: the backward pass computes each layer's activations again.
 
         Raises:
-            ValueError: when the model's layers do not support it.
+            ValueError: when the model's layers do not support it, or compute something else in training mode.
         """
         model: Any = self.model
+        before = self._few_states() if on else None
         if on and hasattr(model, "activation_checkpointing_enable"):
             model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         elif on:  # the name in older versions of transformers
@@ -221,6 +202,12 @@ class CausalModel:
         for layer in self.layers:
             # Layers recompute in training mode only. Their submodules stay in evaluation mode: no dropout.
             layer.training = on
+        if before is not None and not torch.allclose(before, self._few_states(), rtol=1e-2, atol=1e-2):
+            self.recompute(False)
+            raise ValueError(
+                "recompute: got layers that compute something else in training mode, such as dropout; need layers that "
+                "do not. Set the model's dropout to 0, or optimizer.recompute=false"
+            )
 
     def shadow(self) -> "CausalModel":
         """A model with the same weights and separate gradients."""
@@ -237,6 +224,12 @@ class CausalModel:
     def layers(self) -> list[GradientCheckpointingLayer]:
         """The layers, first to last."""
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+
+    @torch.no_grad()
+    def _few_states(self) -> Tensor:
+        """Final hidden states of a short text."""
+        place = torch.arange(8, device=self.device)
+        return self.hidden(place % self.vocab_tokens, place, causal)
 
     def _scaled(self, hidden: Tensor) -> Tensor:
         return hidden if self.traits.logit_scale == 1 else hidden * self.traits.logit_scale

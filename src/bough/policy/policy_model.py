@@ -74,14 +74,13 @@ class PolicyModel:
         return self._model.packs
 
     @property
-    def by_path(self) -> str:
-        """Why the model runs path by path; "" for a model that runs packed."""
-        return self._model.traits.by_path
-
-    @property
-    def caches(self) -> bool:
-        """Whether the engine can decode with a cache."""
-        return self.packs or self._model.traits.caches
+    def how_it_runs(self) -> str:
+        """One line for a model that runs path by path, with the reason; "" for one that runs packed."""
+        if self.packs:
+            return ""
+        kind, traits = type(self._model.model).__name__, self._model.traits
+        computes = "" if traits.caches else ", and the engine computes all tokens again for each one: its cache differs"
+        return f"{kind} runs path by path, a shared prefix once for each path{computes}: {traits.by_path}"
 
     @property
     def logit_cap(self) -> float | None:
