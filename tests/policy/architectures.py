@@ -46,8 +46,8 @@ LATENT = {
     "v_head_dim": 12,
 }
 MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_expand": 2}
-NO_ATTENTION = "1 of its 2 layers have no attention that Bough can compute"
-WIDTHS = "need one batch row and heads of one width"
+NO_ATTENTION = "1 of its 2 layers mix tokens without attention"
+WIDTHS = "value (1, 4, 12, 12)"
 
 ARCHITECTURES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Granite 3": ("", "granite", {**SIZES, **MULTIPLIERS}),
@@ -120,7 +120,7 @@ ARCHITECTURES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {**HEADS, **LOCAL_EXPERTS, "layer_types": ["linear_attention", "full_attention"], "block_size": 4},
     ),
     "Mamba 2": (
-        "2 of its 2 layers have no attention",
+        "2 of its 2 layers mix tokens without attention",
         "mamba2",
         {
             **{"vocab_size": 384, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8, "num_heads": 4},

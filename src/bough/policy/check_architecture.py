@@ -77,7 +77,8 @@ def check_architecture(model: CausalModel, context_tokens: int | None = None) ->
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
-            model.traits = replace(model.traits, by_path=_reason(error), skips_last_layer=False)
+            reason = _reason(error).partition("; need ")[0]
+            model.traits = replace(model.traits, by_path=reason, skips_last_layer=False)
         model.attend_with(model.traits.attention)
         _compare_own(model)
         model.traits = replace(model.traits, caches=_caches(model, context_tokens))
@@ -139,7 +140,7 @@ def _compare(model: CausalModel) -> AttentionShape:
     layers = [layer for layer, _, _ in tree.calls]
     count = model.model.config.num_hidden_layers
     if missing := sorted(set(range(count)) - set(layers)):
-        raise ValueError(f"{len(missing)} of its {count} layers have no attention that Bough can compute")
+        raise ValueError(f"{len(missing)} of its {count} layers mix tokens without attention that Bough computes")
     if layers != list(range(count)):
         raise ValueError(f"attention ran in layers {layers} of {count}")
     widths = {(len(query), *key.shape[::2]) for _, query, key in tree.calls}
