@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,24 @@ import numpy as np
 import pytest
 import torch
 from tests.policy import folders
-from tests.policy.architectures import ARCHITECTURES, NO_ATTENTION, config_of
+from tests.policy.architectures import ARCHITECTURES, config_of
 from tests.trees import credited, random_tree
 from torch import Tensor
 from transformers import AutoModelForCausalLM, BertConfig, PreTrainedConfig
 
-from bough.batch import Batch, pack
+import bough
+from bough.batch import Batch, PackedPrefixTree, pack
+from bough.config.config import ConfigError
+from bough.critics import ValueHead
 from bough.engine import Completion, Local, Request, Sampling
 from bough.learner import Learner, Optimizer
-from bough.learner.token_outputs import read, token_outputs
+from bough.learner.attention_maps import attention_maps
+from bough.learner.memory_forecast import measure_chunk_memory
+from bough.learner.token_outputs import read, token_outputs, values_of
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Lora, Pretrained
 from bough.policy.policy import Policy
+from bough.policy.policy_model import PolicyModel
 
 TEMPERATURE = 0.8
 MICRO_TOKENS = 24
@@ -108,19 +116,81 @@ def test_a_model_that_reads_later_tokens_is_refused() -> None:
         made(BertConfig(**sizes))
 
 
+def gradient(policy: Policy, given: Batch, **settings: Any) -> Tensor:
+    """Of PPO's loss, end to end."""
+    learner = Learner(policy, Optimizer(**settings), total_updates=1, temperature=TEMPERATURE)
+    metrics = learner.backward(given, PpoClip(), Normalizer())
+    assert metrics["update/tokens"] == len(given.prefix_tree().separate())
+    assert metrics["update/saving"] == 1
+    return torch.cat([weight.grad.flatten() for weight in policy.parameters().values() if weight.grad is not None])
+
+
 def test_every_share_and_recomputation_has_the_same_gradient() -> None:
     given = some_batch()
-    gradients = list[Tensor]()
-    for workers, micro, recompute in ((1, 4096, False), (2, MICRO_TOKENS, False), (1, 1, True)):
-        _, policy = made(config_of("LFM2"))
-        policy.recompute(recompute)
-        settings = Optimizer(micro_tokens=micro, cpu_workers=workers)
-        learner = Learner(policy, settings, total_updates=1, temperature=TEMPERATURE)
-        from bough.objective import Normalizer, PpoClip
+    whole = gradient(made(config_of("LFM2"))[1], given)
+    shared = gradient(made(config_of("LFM2"))[1], given, micro_tokens=MICRO_TOKENS, cpu_workers=2)
+    again = made(config_of("LFM2"))[1]
+    again.recompute(True)
+    for each in (shared, gradient(again, given, micro_tokens=1)):
+        torch.testing.assert_close(each, whole, rtol=1e-4, atol=1e-4 * float(whole.abs().max()))
 
-        metrics = learner.backward(given, PpoClip(), Normalizer())
-        assert metrics["update/tokens"] == given.prefix_tree().separate().path_tokens == len(given.prefix_tree().separate())
-        assert metrics["update/saving"] == 1
-        gradients.append(torch.cat([weight.grad.flatten() for weight in policy.parameters().values() if weight.grad is not None]))
-    for each in gradients[1:]:
-        torch.testing.assert_close(each, gradients[0], rtol=1e-4, atol=1e-6)
+
+def test_adapters_train_and_the_engine_has_them_merged() -> None:
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config_of("LFM2"))
+    policy = Policy.assemble(model, folders.tokenizer(folders.CHATML), context_tokens=96, lora=Lora(rank=4))
+    given = some_batch()
+    learner = Learner(policy, Optimizer(learning_rate=0.1), total_updates=1, temperature=TEMPERATURE)
+    before = learner.logprobs(given)
+    metrics = learner.learn(given, PpoClip(), Normalizer(), seed=0)
+    assert metrics["optimizer/gradient_norm"] > 0
+    after = learner.logprobs(given)
+    assert float((after - before).abs().max()) > 1e-3
+    merged = Learner(replace_model(policy), Optimizer(), total_updates=1, temperature=TEMPERATURE)
+    torch.testing.assert_close(merged.logprobs(given), after, rtol=1e-4, atol=1e-4)
+
+
+def replace_model(policy: Policy) -> Any:
+    """The engine's copy of a policy, as a policy."""
+    replica = policy.replica()
+    return PolicyModel(model=replica._model, shape=None, context_tokens=96)  # type: ignore[attr-defined]
+
+
+def test_a_value_head_reads_the_models_own_states() -> None:
+    model, policy = made(config_of("gpt-oss"))
+    critic = ValueHead().build(32)
+    text = np.arange(3, 20, dtype=np.int64)
+    packed = PackedPrefixTree.pack([text, text[:5]], np.asarray([0, 1]), np.asarray([17, 5]))
+    with torch.no_grad():
+        states = model.model(input_ids=torch.as_tensor(text)[None], use_cache=False).last_hidden_state[0]
+        wanted = critic(states[[16, 4]])
+    (name,) = wanted
+    torch.testing.assert_close(values_of(policy, critic, packed, 8)[name], wanted[name], rtol=1e-4, atol=1e-4)
+
+
+def test_what_needs_the_attention_of_the_caller_is_refused() -> None:
+    _, policy = made(config_of("LFM2"))
+    with pytest.raises(ValueError, match="got a policy that runs path by path; need one whose attention Bough computes"):
+        attention_maps(policy, [np.arange(4, dtype=np.int32)])
+    with pytest.raises(ConfigError, match="memory_gib: got a number with a policy that runs path by path"):
+        measure_chunk_memory(policy)
+
+
+def test_layers_with_dropout_are_not_recomputed() -> None:
+    _, policy = made(config_of("LFM2"))
+    for layer in policy._model.layers:  # type: ignore[attr-defined]
+        plain = layer.forward
+        layer.forward = lambda *given, plain=plain, layer=layer, **named: dropout(plain(*given, **named), layer.training)
+    with pytest.raises(ValueError, match="recompute: got layers that compute something else in training mode"):
+        policy.recompute(True)
+    assert not any(layer.training for layer in policy._model.layers)  # type: ignore[attr-defined]
+
+
+def dropout(hidden: Tensor, training: bool) -> Tensor:
+    return torch.nn.functional.dropout(hidden, 0.1, training=training)
+
+
+def test_the_table_of_the_docs_is_true() -> None:
+    page = (Path(bough.__file__).parents[2] / "docs" / "policies.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+?) \| (packed|path by path) \|", page, re.MULTILINE))
+    assert rows == {name: "path by path" if reason else "packed" for name, (reason, _, _) in ARCHITECTURES.items()}
