@@ -145,6 +145,6 @@ def test_texts_apart_are_whole_in_their_chunks(texts: list[list[int]], most: int
 def test_a_share_of_texts_apart_has_whole_texts() -> None:
     tree = packed([[1, 2, 3], [1, 2, 4], [1, 5], [6]]).separate()
     assert tree.position.tolist() == [0, 0, 1, 0, 1, 2, 0, 1, 2]
-    parts = shares(tree, 2, lambda tokens, trained, pairs: tokens)
+    parts = shares(tree, 2, lambda tokens, **_: tokens)
     assert sum(map(len, parts)) == len(tree), "no prefix is computed twice"
     assert all(each.by_path and each.position[0] == 0 for each in parts)

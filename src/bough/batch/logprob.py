@@ -215,9 +215,7 @@ def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
     return hidden.dtype if hidden.is_cuda and halves else wide
 
 
-def _logits(
-    read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, shape: LogitMap, buffer: Tensor
-) -> Tensor:
+def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, shape: LogitMap, buffer: Tensor) -> Tensor:
     """One tile of logits, capped, over the temperature, in the dtype of `buffer`."""
     matrix = weight[cols].to(read.dtype).T
     logits = buffer[: len(read) * matrix.shape[1]].view(len(read), -1)

@@ -102,11 +102,15 @@ class Model(Protocol):
 
 @runtime_checkable
 class SequenceModel(Model, Protocol):
-    """A causal model that runs its own forward pass. Its `hidden` takes whole texts and ignores `attend`."""
+    """A causal model that runs its own forward pass, on whole texts."""
 
     @property
     def caches(self) -> bool:
-        """Whether `decode` gives the states of `hidden`."""
+        """Whether `decode` gives the hidden states of `states`."""
+        ...
+
+    def states(self, tokens: Int[Tensor, "B n"]) -> Float[Tensor, "B n W"]:
+        """Final hidden states of B whole texts of one length."""
         ...
 
     def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:

@@ -114,8 +114,7 @@ class SequencePasses:
             states, cache = self._model.decode(tokens, None)
             self._sequences.append(Sequences(slots=slots.copy(), cache=cache, tokens=size))
         else:
-            positions = torch.arange(size, device=tokens.device).repeat(len(slots))
-            states = self._model.hidden(tokens.flatten(), positions, no_attention).unflatten(0, tokens.shape)
+            states = self._model.states(tokens)
         yield from zip(slots.tolist(), states, strict=True)
 
     def leave(self, slot: int) -> None:
@@ -135,10 +134,3 @@ class SequencePasses:
 
     def _put(self, array: Ints) -> Tensor:
         return torch.as_tensor(array, device=self._model.device)
-
-
-def no_attention(
-    layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
-) -> Tensor:
-    """The `attend` of a model that computes its own attention; it is never called."""
-    raise AssertionError("got a call of `attend` by a model that runs path by path")

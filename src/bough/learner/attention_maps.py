@@ -63,7 +63,7 @@ def attention_maps(model: Forward, texts: Sequence[NDArray[np.int32]]) -> list[N
     """
     if not model.packs:
         raise ValueError(
-            "got a policy that runs path by path; need one whose attention Bough computes, such as Qwen3, for maps of it"
+            "got a policy that runs path by path; need one whose attention Bough computes, such as Qwen3, for its maps"
         )
     device = model.head()[0].device
     maps: list[NDArray[np.float32]] = []

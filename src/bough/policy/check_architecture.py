@@ -1,7 +1,7 @@
 """Checks on a few tokens how a model can be run: packed, with its caller's attention, or path by path.
 
-A model runs packed where the logits of a small tree equal its own logits of each path. Else it runs path by path, on its
-own forward pass, where those of padded texts equal its own, and no later token changes them.
+A model runs packed where the logits of a small tree equal its own logits of each path. Else it runs path by path, on
+its own forward pass, where those of padded texts equal its own, and no later token changes them.
 """
 
 import re

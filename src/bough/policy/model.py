@@ -1,9 +1,9 @@
 """Runs a transformers causal language model on many concatenated sequences, in one of two ways.
 
-    packed         its caller computes the attention, and so determines which token sees which: the model runs without
-                   padding, mask, cache and dropout. Layers call `caller_attention`, registered as `ATTENTION`, which
-                   passes queries, keys and values to the `Attend` of the forward pass
-    path by path   its own forward pass on whole texts, for layers whose work on a token is more than such attention
+packed         its caller computes the attention, and so determines which token sees which: the model runs without
+               padding, mask, cache and dropout. Layers call `caller_attention`, registered as `ATTENTION`, which
+               passes queries, keys and values to the `Attend` of the forward pass
+path by path   its own forward pass on whole texts, for layers whose work on a token is more than such attention
 """
 
 import copy

@@ -15,9 +15,7 @@ CACHES = ("cache", "past_key_values", "cache_params")
 """The names of a cache among the arguments and outputs of transformers' models, in the order of their age."""
 
 
-def states_of_texts(
-    trunk: Trunk, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"]
-) -> Float[Tensor, "U W"]:
+def states_of_texts(trunk: Trunk, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"]) -> Float[Tensor, "U W"]:
     """Last hidden states of concatenated whole texts, in one forward pass.
 
     Shorter texts are padded on the right, without a mask: no layer of a causal model passes anything from a token to
@@ -36,9 +34,7 @@ def states_of_texts(
     return trunk(input_ids=padded.view(-1, longest), use_cache=False).flatten(0, 1)[place]
 
 
-def decode(
-    trunk: nn.Module, tokens: Int[Tensor, "B n"], cache: object | None
-) -> tuple[Float[Tensor, "B n W"], object]:
+def decode(trunk: nn.Module, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:
     """Last hidden states of the next tokens of B texts of one length, and the cache with them.
 
     Raises:

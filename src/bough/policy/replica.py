@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from bough.policy.adapters import merged
 from bough.policy.check_architecture import AttentionShape
-from bough.policy.model import Attend, CausalModel, logits
+from bough.policy.model import Attend, CausalModel, causal, logits
 from bough.policy.own_forward import select_texts
 
 
@@ -68,7 +68,7 @@ class Replica:
 
     @property
     def caches(self) -> bool:
-        """Whether `decode` gives the states of a forward pass without a cache."""
+        """Whether `decode` gives the hidden states of `states`."""
         return self._model.traits.caches
 
     @property
@@ -92,6 +92,12 @@ class Replica:
     ) -> Float[Tensor, "_ W"]:
         """Final hidden states; see `CausalModel.hidden`."""
         return self._model.hidden(tokens, positions, attend, rows, attend_last)
+
+    @torch.no_grad()
+    def states(self, tokens: Int[Tensor, "B n"]) -> Float[Tensor, "B n W"]:
+        """Final hidden states of B whole texts of one length, by the model's own forward pass."""
+        positions = torch.arange(tokens.shape[1], device=tokens.device).repeat(len(tokens))
+        return self._model.hidden(tokens.flatten(), positions, causal).unflatten(0, tokens.shape)
 
     @torch.no_grad()
     def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:

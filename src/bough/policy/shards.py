@@ -32,9 +32,7 @@ class Shards:
         parameters: The trained weights by name, as `DTensor`s.
     """
 
-    def __init__(
-        self, causal_model: CausalModel, mesh: DeviceMesh, highest: Callable[[int], int]
-    ) -> None:
+    def __init__(self, causal_model: CausalModel, mesh: DeviceMesh, highest: Callable[[int], int]) -> None:
         """Replace the weights of a model by this rank's shards, on its device. All ranks must do so together.
 
         Args:
