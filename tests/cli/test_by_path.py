@@ -25,6 +25,6 @@ def test_a_model_with_convolutions_trains(bough: Bough, tmp_path: Path) -> None:
     assert all(each["update/saving"] == 1 for each in updates)
     assert updates[3]["loss/total"] < 0.7 * updates[0]["loss/total"]
     # The engine's and the learner's log-probabilities were compared after each.
-    assert all(each["canary/gap"] < 1e-4 for each in steps if "canary/gap" in each)
+    assert all(each["policy/canary_gap"] < 1e-4 for each in steps if "policy/canary_gap" in each)
     trained = AutoModelForCausalLM.from_pretrained(tmp_path / "runs" / "lfm" / "final")
     assert type(trained).__name__ == "Lfm2ForCausalLM"

@@ -181,11 +181,8 @@ def test_what_needs_the_attention_of_the_caller_is_refused() -> None:
 
 def test_layers_with_dropout_are_not_recomputed() -> None:
     _, policy = made(config_of("LFM2"))
-    for layer in policy._model.layers:  # type: ignore[attr-defined]
-        plain = layer.forward
-        layer.forward = lambda *given, plain=plain, layer=layer, **named: dropout(
-            plain(*given, **named), layer.training
-        )
+    for layer in policy._model.layers:
+        layer.register_forward_hook(dropout)
     with pytest.raises(ValueError, match="recompute: got layers that compute something else in training mode"):
         policy.recompute(True)
     assert not any(layer.training for layer in policy._model.layers)

@@ -174,13 +174,13 @@ class PackedPrefixTree:
         leaves = np.flatnonzero(self.end == np.arange(len(self)) + 1)
         paths = list[Ints]()
         for before, leaf in pairwise([-1, *leaves.tolist()]):
-            above = paths[-1][: depth[before + 1]] if paths else NONE
+            above: Ints = paths[-1][: depth[before + 1]] if paths else NONE
             paths.append(np.concatenate([above, np.arange(before + 1, leaf + 1)]))
         length = np.asarray([len(each) for each in paths], dtype=np.int64)
         order = np.argsort(length, kind="stable")
         start = np.empty_like(length)
         start[order] = np.cumsum(length[order]) - length[order]
-        tokens = np.concatenate([NONE, *(paths[each] for each in order)])
+        tokens: Ints = np.concatenate([NONE, *(paths[each] for each in order.tolist())])
         whose = torch.as_tensor(tokens, device=self.tokens.device)
         return replace(
             self,

@@ -114,8 +114,9 @@ class PagedPasses:
         hidden = self._model.hidden(
             self._put(self._slots.token[slots[row], position]), self._put(position), attention, wanted, attend
         )
-        all_wanted = rows is None or wanted is not None or len(rows) == len(hidden)
-        return hidden if all_wanted else hidden[self._put(rows)]
+        if rows is None or wanted is not None or len(rows) == len(hidden):
+            return hidden
+        return hidden[self._put(rows)]
 
     def _attention(self, slots: Ints, first: Ints, count: Ints) -> PagedAttention:
         """The attention of the next pass: the last pass's, advanced, where every slot adds one token."""

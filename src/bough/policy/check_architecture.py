@@ -228,7 +228,8 @@ def _logit_map(model: CausalModel) -> dict[str, Any]:
     Raises:
         ValueError: when the logits are another function of the output layer.
     """
-    head: Any = model.model.get_output_embeddings()
+    untyped: Any = model.model
+    head: Any = untyped.get_output_embeddings()
     if head is None:
         raise ValueError("it has no output layer of a vocabulary")
     probe = torch.linspace(-LARGEST_LOGIT, LARGEST_LOGIT, model.vocab_tokens, device=model.device)
@@ -239,7 +240,7 @@ def _logit_map(model: CausalModel) -> dict[str, Any]:
         inputs.append(given[0])
         return probe.expand(output.shape)
 
-    hook = head.register_forward_hook(replace_output)
+    hook: Any = head.register_forward_hook(replace_output)
     tree = _Tree(model, PROMPT)
     tokens = tree.tokens[tree.first]
     try:

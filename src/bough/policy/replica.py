@@ -97,7 +97,7 @@ class Replica:
     def states(self, tokens: Int[Tensor, "B n"]) -> Float[Tensor, "B n W"]:
         """Final hidden states of B whole texts of one length, by the model's own forward pass."""
         positions = torch.arange(tokens.shape[1], device=tokens.device).repeat(len(tokens))
-        return self._model.hidden(tokens.flatten(), positions, causal).unflatten(0, tokens.shape)
+        return self._model.hidden(tokens.flatten(), positions, causal).view(*tokens.shape, -1)
 
     @torch.no_grad()
     def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:
