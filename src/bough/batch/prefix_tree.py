@@ -180,7 +180,8 @@ class PackedPrefixTree:
         order = np.argsort(length, kind="stable")
         start = np.empty_like(length)
         start[order] = np.cumsum(length[order]) - length[order]
-        tokens: Ints = np.concatenate([NONE, *(paths[each] for each in order.tolist())])
+        ordered: list[Ints] = [paths[each] for each in order.tolist()]
+        tokens = np.concatenate([NONE, *ordered])
         whose = torch.as_tensor(tokens, device=self.tokens.device)
         return replace(
             self,
