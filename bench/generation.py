@@ -127,6 +127,7 @@ class Clock:
         self._model = model
         self.vocab_tokens, self.context_tokens = model.vocab_tokens, model.context_tokens
         self.layers, self.kv_heads, self.head_width = model.layers, model.kv_heads, model.head_width
+        self.packs = model.packs
         self.device, self.dtype, self.tokenizer = model.device, model.dtype, model.tokenizer
         self.attend_s, self.model_s, self.began_s = 0.0, 0.0, list[tuple[float, int]]()
 

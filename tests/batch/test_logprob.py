@@ -20,14 +20,20 @@ def head(
     return hidden, weight, bias, torch.randint(vocab, (rows,), generator=draw)
 
 
-def plain(hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    logprobs = ((hidden @ weight.T + bias) / temperature).log_softmax(-1)
+def plain(
+    hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor, temperature: float, cap: float | None = None
+) -> tuple[Tensor, Tensor]:
+    logits = hidden @ weight.T + bias
+    logits = logits if cap is None else cap * (logits / cap).tanh()
+    logprobs = (logits / temperature).log_softmax(-1)
     return logprobs.gather(1, target[:, None])[:, 0], -(logprobs.exp() * logprobs).sum(-1)
 
 
 @pytest.mark.parametrize(("elements", "columns"), [(10**6, 10**6), (40, 4), (7, 7), (1, 1), (60, 100)])
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_any_tiles_give_the_plain_formula_and_its_gradient(elements: int, columns: int, temperature: float) -> None:
+@pytest.mark.parametrize(("temperature", "cap"), [(1.0, None), (0.7, None), (1.0, 2.0), (0.7, 2.0)])
+def test_any_tiles_give_the_plain_formula_and_its_gradient(
+    elements: int, columns: int, temperature: float, cap: float | None
+) -> None:
     hidden, weight, bias, target = head(9, 5, 11)
     inputs = (hidden, weight, bias)
     pull = torch.linspace(-1, 1, 9, dtype=torch.float64)
@@ -36,12 +42,13 @@ def test_any_tiles_give_the_plain_formula_and_its_gradient(elements: int, column
         weight,
         target,
         bias,
+        cap=cap,
         temperature=temperature,
         entropy=True,
         tile_elements=elements,
         tile_vocab=columns,
     )
-    whole = plain(hidden, weight, target, bias, temperature)
+    whole = plain(hidden, weight, target, bias, temperature, cap)
     for mine, theirs in zip(tiled, whole, strict=True):
         assert mine is not None
         assert torch.allclose(mine, theirs, atol=1e-12)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.batch import PackedPrefixTree
+from bough.batch import PackedPrefixTree, shares
 from bough.batch.attention import sees
 from bough.batch.prefix_tree import ENOUGH_TOKENS
 
@@ -122,3 +122,29 @@ def test_what_a_text_says_does_not_move_the_others() -> None:
 def test_a_cut_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="max_tokens=0; need at least 1"):
         packed([[1]]).chunks(0)
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_texts_apart_are_whole_in_their_chunks(texts: list[list[int]], most: int) -> None:
+    tree = packed(texts)
+    apart = tree.separate()
+    assert apart.separate() is apart
+    before = {int(number): read(tree, place) for number, place in zip(tree.prediction, tree.at, strict=True)}
+    after = {int(number): read(apart, place) for number, place in zip(apart.prediction, apart.at, strict=True)}
+    assert before == after
+    assert len(tree) <= len(apart) <= tree.path_tokens
+    for chunk in apart.chunks(most):
+        assert apart.position[chunk.first] == 0
+        assert not len(chunk.past)
+        starts = int((apart.position[chunk.first : chunk.last] == 0).sum())
+        longest = int(apart.position[chunk.first : chunk.last].max()) + 1
+        assert starts == 1 or starts * longest <= most
+    assert sum(map(len, apart.chunks(most))) == len(apart)
+
+
+def test_a_share_of_texts_apart_has_whole_texts() -> None:
+    tree = packed([[1, 2, 3], [1, 2, 4], [1, 5], [6]]).separate()
+    assert tree.position.tolist() == [0, 0, 1, 0, 1, 2, 0, 1, 2]
+    parts = shares(tree, 2, lambda tokens, **_: tokens)
+    assert sum(map(len, parts)) == len(tree), "no prefix is computed twice"
+    assert all(each.by_path and each.position[0] == 0 for each in parts)

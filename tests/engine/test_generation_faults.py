@@ -92,7 +92,7 @@ def test_a_request_whose_logits_are_nan_fails_alone() -> None:
 def test_no_request_gets_the_keys_of_one_that_failed() -> None:
     built, fine = engine(Poisoned(), slots=1), ask((1, 2), max_tokens=3)
     # Masked keys and values are multiplied by zero.
-    built._decoder._make_attention = TorchAttention  # pyright: ignore[reportPrivateUsage]
+    built._decoder._passes._make_attention = TorchAttention  # type: ignore[attr-defined]
     with pytest.raises(EngineFault, match="not finite"):
         run(built.generate(ask((1, 2, 3, 4, 7), max_tokens=3)))
     assert run(built.generate(fine)).tokens == run(engine().generate(fine)).tokens

@@ -35,6 +35,7 @@ class Toy(nn.Module):
         self.vocab_tokens, self.context_tokens = vocab_tokens, context_tokens
         self.device, self.dtype, self.tokenizer = torch.device("cpu"), dtype, None
         width = heads * self.head_width
+        self.packs = True
         self.passes: list[int] = []
         self.embed = nn.Embedding(vocab_tokens, width)
         self.place = nn.Embedding(context_tokens, width)

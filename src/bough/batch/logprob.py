@@ -18,6 +18,9 @@ FORBIDDEN = -1e30
 UNPACKED = 2**20
 """Most bits of sets that are unpacked at a time."""
 
+LogitMap: TypeAlias = tuple[float, float | None]
+"""The temperature and the cap of logits."""
+
 Allowed: TypeAlias = tuple[Tensor, Tensor]
 """[M] index of each row's set, -1 for all tokens; [K, B] the sets."""
 
@@ -28,6 +31,7 @@ def chosen_logprobs(
     target: Int[Tensor, " M"],
     bias: Float[Tensor, " V"] | None = None,
     *,
+    cap: float | None = None,
     temperature: float = 1.0,
     entropy: bool = False,
     allowed: Int[Tensor, " M"] | None = None,
@@ -50,6 +54,8 @@ def chosen_logprobs(
         weight: [V, W] of the output layer.
         target: [M] the token whose log-probability is wanted.
         bias: [V] of the output layer.
+        cap: Logits z become cap * tanh(z / cap), before the temperature (Gemma 2, arXiv:2408.00118, section 2); None
+            leaves them as they are.
         temperature: Divides the logits, > 0.
         entropy: Whether the entropy is wanted.
         allowed: [M] index in `sets` of the tokens that each row may choose; -1 for all. None is all in every row.
@@ -75,7 +81,7 @@ def chosen_logprobs(
     tile = _tile(len(target), vocab, tile_elements or elements, tile_vocab or columns)
     apply = cast("Callable[..., tuple[Tensor, Tensor | None]]", _Chosen.apply)  # pyright: ignore[reportUnknownMemberType]
     limits = None if allowed is None or sets is None or not len(sets) else (allowed, sets)
-    return apply(hidden, weight, bias, target, temperature, entropy, tile, limits)
+    return apply(hidden, weight, bias, target, (temperature, cap), entropy, tile, limits)
 
 
 def logits_at_once(rows: int, vocab: int, *, entropy: bool = False, device: str = "cpu", number_bytes: int = 4) -> int:
@@ -109,7 +115,7 @@ class _Chosen(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         target: Tensor,
-        temperature: float,
+        shape: LogitMap,
         entropy: bool,
         tile: tuple[int, int],
         limits: Allowed | None,
@@ -125,7 +131,7 @@ class _Chosen(torch.autograd.Function):
             top = chosen.new_full((len(read),), -torch.inf)  # the largest logit so far
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
-                logits = _logits(read, weight, bias, cols, temperature, buffers[0])
+                logits = _logits(read, weight, bias, cols, shape, buffers[0])
                 _forbid(logits, limits, rows, cols)
                 inside, place = _inside(wanted, cols)
                 picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
@@ -140,7 +146,7 @@ class _Chosen(torch.autograd.Function):
             if spread is not None:
                 spread[rows] = normaliser[rows] - mean / total
         ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, logits if whole else None)
-        ctx.temperature, ctx.tile, ctx.limits = temperature, tile, limits
+        ctx.shape, ctx.tile, ctx.limits = shape, tile, limits
         return chosen, spread
 
     @staticmethod
@@ -160,9 +166,10 @@ class _Chosen(torch.autograd.Function):
             read, wanted, pull = hidden[rows].to(factor), target[rows], grad_logprob[rows, None]
             for cols in _slices(len(weight), ctx.tile[1]):
                 known = whole is not None
-                logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, buffers[0])
+                logits = whole if known else _logits(read, weight, bias, cols, ctx.shape, buffers[0])
                 if not known:
                     _forbid(logits, ctx.limits, rows, cols)
+                slope = _slope(logits, ctx.shape)
                 logprobs = torch.sub(logits, normaliser[rows, None], out=_view(buffers[0], logits))
                 # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
                 if spread is None or grad_entropy is None:
@@ -173,8 +180,10 @@ class _Chosen(torch.autograd.Function):
                     grad = logprobs.exp_().mul_(pulls).neg_()
                 inside, place = _inside(wanted, cols)
                 grad.scatter_add_(1, place[:, None], torch.where(inside[:, None], pull, 0.0))
-                if ctx.temperature != 1.0:
-                    grad /= ctx.temperature
+                if ctx.shape[0] != 1.0:
+                    grad /= ctx.shape[0]
+                if slope is not None:
+                    grad *= slope
                 if to_bias is not None:
                     to_bias[cols] += grad.sum(dim=0)
                 grad = grad.to(factor)
@@ -206,10 +215,8 @@ def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
     return hidden.dtype if hidden.is_cuda and halves else wide
 
 
-def _logits(
-    read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float, buffer: Tensor
-) -> Tensor:
-    """One tile of logits over the temperature, in the dtype of `buffer`."""
+def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, shape: LogitMap, buffer: Tensor) -> Tensor:
+    """One tile of logits, capped, over the temperature, in the dtype of `buffer`."""
     matrix = weight[cols].to(read.dtype).T
     logits = buffer[: len(read) * matrix.shape[1]].view(len(read), -1)
     if read.dtype == buffer.dtype:
@@ -218,7 +225,17 @@ def _logits(
         torch.mm(read, matrix, out_dtype=buffer.dtype, out=logits)
     if bias is not None:
         logits += bias[cols].to(buffer.dtype)
+    temperature, cap = shape
+    if cap is not None:
+        logits.div_(cap).tanh_().mul_(cap)
     return logits if temperature == 1.0 else logits.div_(temperature)
+
+
+def _slope(logits: Tensor, shape: LogitMap) -> Tensor | None:
+    """The derivative of capped logits by the output layer's; None without a cap."""
+    temperature, cap = shape
+    # A forbidden logit is far below the cap, and has no gradient.
+    return None if cap is None else (1 - (logits * (temperature / cap)).square_()).clamp_(min=0)
 
 
 def _forbid(logits: Tensor, limits: Allowed | None, rows: slice, cols: slice) -> None:

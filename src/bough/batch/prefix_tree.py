@@ -4,7 +4,7 @@ One number a token defines the attention mask, `end`: a query at q sees the key 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -40,6 +40,8 @@ class PackedPrefixTree:
         path_tokens: The number of tokens of all texts.
         path_pairs: The number of their pairs of a query and a key that it sees.
         effort: Work and memory of a token in `at`, as a multiple of another token's.
+        by_path: Whether every text stands apart, and no chunk begins within one: for a model's own forward pass, in
+            which the texts of a chunk are padded to the longest.
     """
 
     tokens: Int[Tensor, " U"]
@@ -50,6 +52,7 @@ class PackedPrefixTree:
     path_tokens: int
     path_pairs: int
     effort: float = 1.0
+    by_path: bool = False
 
     @staticmethod
     def pack(
@@ -104,6 +107,9 @@ class PackedPrefixTree:
         if max_tokens < 1:
             raise ValueError(f"PackedPrefixTree.chunks: got max_tokens={max_tokens}; need at least 1")
         depth = self.position.cpu().numpy()
+        if self.by_path:
+            cuts = _whole_texts(depth, max_tokens)
+            return [make_chunk(self.end, depth, first, last) for first, last in pairwise(cuts)]
         enough = ENOUGH_TOKENS if self.tokens.device.type == "cpu" else max_tokens
         roots = np.flatnonzero(depth == 0)
         since = self._since(depth, max_tokens)
@@ -154,12 +160,53 @@ class PackedPrefixTree:
             path_tokens=len(place),
             path_pairs=int(self.position[whose].sum()) + len(place),
             effort=self.effort,
+            by_path=self.by_path,
+        )
+
+    def separate(self) -> "PackedPrefixTree":
+        """The same predictions on texts that stand apart, short texts first: one for each leaf.
+
+        A prediction after a token of several texts is made in the first of them.
+        """
+        if self.by_path:
+            return self
+        depth = self.position.cpu().numpy()
+        leaves = np.flatnonzero(self.end == np.arange(len(self)) + 1)
+        paths = list[Ints]()
+        for before, leaf in pairwise([-1, *leaves.tolist()]):
+            above: Ints = paths[-1][: depth[before + 1]] if paths else NONE
+            paths.append(np.concatenate([above, np.arange(before + 1, leaf + 1)]))
+        length = np.asarray([len(each) for each in paths], dtype=np.int64)
+        order = np.argsort(length, kind="stable")
+        start = np.empty_like(length)
+        start[order] = np.cumsum(length[order]) - length[order]
+        ordered: list[Ints] = [paths[each] for each in order.tolist()]
+        tokens = np.concatenate([NONE, *ordered])
+        whose = torch.as_tensor(tokens, device=self.tokens.device)
+        return replace(
+            self,
+            tokens=self.tokens[whose],
+            position=self.position[whose],
+            end=np.repeat(np.cumsum(length[order]), length[order]),
+            at=start[np.searchsorted(leaves, self.at)] + depth[self.at],
+            by_path=True,
         )
 
     def shared_tokens(self, chunks: Sequence[Chunk]) -> Ints:
         """[L], ascending: the tokens that a later chunk than their own sees."""
         past = [each.past for each in chunks]
         return np.unique(np.concatenate([NONE, *past]))
+
+
+def _whole_texts(depth: Ints, max_tokens: int) -> list[int]:
+    """The cuts between chunks of whole texts, of at most `max_tokens` tokens with their padding, or of one text."""
+    cuts, texts, longest = [0], 0, 0
+    for first, last in pairwise([*np.flatnonzero(depth == 0).tolist(), len(depth)]):
+        texts, longest = texts + 1, max(longest, last - first)
+        if texts > 1 and texts * longest > max_tokens:
+            cuts.append(first)
+            texts, longest = 1, last - first
+    return [*cuts, len(depth)] if len(depth) else [0]
 
 
 def _cut(depth: Ints, first: int, give: int) -> int:

@@ -14,16 +14,16 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bough.engine.attention import PagedAttention, attention_for
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.grammar_matcher import GrammarMatcher
-from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
-from bough.engine.model import Attend, Model
-from bough.engine.page_runs import ragged
-from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.model import Model, SequenceModel
+from bough.engine.paged_passes import PagedPasses
+from bough.engine.pages import PAGE_TOKENS
+from bough.engine.passes import Passes
 from bough.engine.sampler import log_distribution, sample, uniforms
-from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
+from bough.engine.sequence_passes import SequencePasses
+from bough.engine.slots import Floats, Ints, Slots
 
 SCORED_NUMBERS = 1 << 24
 """Most log-probabilities held at once while scoring."""
@@ -99,7 +99,6 @@ class Decoder:
     def __init__(self, config: Local, model: Model) -> None:
         """Take over a model; no other object may change its weights."""
         self._config, self._model = config, model
-        self._make_attention = attention_for(model)
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
         self.context_tokens = config.context_of(model.context_tokens)
@@ -110,29 +109,30 @@ class Decoder:
     def room(self) -> int:
         """The number of jobs that can be admitted now."""
         most = 1 if self._config.deterministic else self._config.slots
-        return 0 if self._full else most - len(self.running)
+        return 0 if self._passes.full else most - len(self.running)
 
     @property
     def cache_tokens(self) -> int:
         """Most tokens in the KV cache."""
-        return self._pages.max_pages * PAGE_TOKENS
+        return self._passes.cache_tokens
 
     @property
     def cached_tokens(self) -> int:
         """The tokens for which memory is allocated."""
-        return self._cache.tokens
+        return self._passes.cached_tokens
 
     def reset(self) -> None:
         """Drop all jobs and the KV cache."""
         self.running.clear()
-        self._full = False
-        slots, limit = self._config.slots, self._config.cache_tokens
-        pages = slots * -(-self.context_tokens // PAGE_TOKENS) if limit is None else limit // PAGE_TOKENS
-        self._slots = Slots(rows=slots, max_tokens=self.context_tokens)
-        self._pages = Pages(rows=slots, max_pages=pages)
-        self._cache = KVCache(self._model)
-        # Slots, page changes and attention of the last pass, if every slot decoded.
-        self._decoded: tuple[Ints, int, PagedAttention] | None = None
+        self._slots = Slots(rows=self._config.slots, max_tokens=self.context_tokens)
+        self._passes = self._make_passes()
+
+    def _make_passes(self) -> Passes:
+        config, model, most = self._config, self._model, self.context_tokens
+        if model.packs:
+            return PagedPasses(config, model, self._slots, most)
+        assert isinstance(model, SequenceModel)
+        return SequencePasses(config, model, self._slots, most)
 
     def bound_cache(self, tokens: int) -> None:
         """Limit the cache to `tokens`, rounded up to whole pages. No job may be running."""
@@ -157,56 +157,19 @@ class Decoder:
             self.reset()
         # The tokens after the prompt must be computed again to be scored.
         prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
-        reuse = self._slots.find(prompt)
-        if reuse.soon_tokens - reuse.tokens >= SHARED_TOKENS:
-            return False
-        slot = self._slots.choose(reuse)
         most = len(job.tokens) + (job.request.sampling.max_tokens if isinstance(job, Generate) else 0)
         end = min(most, self.context_tokens)
-        reused = self._reusable(reuse, slot, end)
-        if reused is None:
-            self._full = True
+        place = self._passes.place(prompt, end, self.running)
+        if place is None:
             return False
-        read = int(self._slots.read[slot])
-        if slot == reuse.slot:
-            self._pages.cut(slot, reused, read)
-        else:
-            self._pages.cut(slot, 0, read)
-            self._pages.share(slot, reuse.slot, reused)
-        self._slots.take(slot, job.tokens, reused)
+        self._slots.take(place.slot, job.tokens, place.reused)
         if isinstance(job, Generate):
-            self._slots.aim(slot, job.request)
-        self.running[slot] = job
-        # Reserve the maximum number of pages: a running request never waits for memory.
-        self._evict(self._pages.missing(slot, end))
-        self._pages.extend(slot, end)
-        self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
+            self._slots.aim(place.slot, job.request)
+        self.running[place.slot] = job
+        self._passes.reserve(place.slot, end)
         self.stats.prompt_tokens += len(job.tokens)
-        self.stats.cached_prompt_tokens += reused
+        self.stats.cached_prompt_tokens += place.reused
         return True
-
-    def _reusable(self, reuse: Reuse, slot: int, end: int) -> int | None:
-        """The number of tokens that a job of length `end` can share; None when it must wait for free pages."""
-        pages = self._pages
-        whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
-        missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
-        if pages.used + missing <= pages.max_pages:
-            return reuse.tokens
-        kept = [pages.held(other, int(pages.end[other])) for other in self.running]
-        needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
-        if len(needed) + missing <= pages.max_pages:
-            return reuse.tokens
-        # An idle cache has pages for the job without sharing.
-        return None if self.running else 0
-
-    def _evict(self, missing: int) -> None:
-        """Evict idle slots, the oldest first, until `missing` pages are free."""
-        most = self._pages.max_pages - missing
-        for slot in self._slots.idle().tolist() if self._pages.used > most else ():
-            self._pages.cut(slot, 0, 0)
-            self._slots.clear(slot)
-            if self._pages.used <= most:
-                return
 
     def drop(self, job: Generate | Score) -> None:
         """Free the slot of a job, if it has one."""
@@ -216,53 +179,18 @@ class Decoder:
     @torch.inference_mode()
     def step(self) -> None:
         """Run one forward pass. At least one job must be running."""
-        slots, count = self._next_pieces()
-        first = self._slots.read[slots]
-        row, offset = ragged(count)
-        position = first[row] + offset
+        slots, count = self._passes.next_pieces(np.fromiter(self.running, dtype=np.int64, count=len(self.running)))
         ends = np.cumsum(count)
         scoring = self._slots.limit[slots] == self._slots.start[slots]
-        sampling = ~scoring & (first + count == self._slots.known[slots])
-        last = ends[sampling] - 1
-        attention = self._attention(slots, first, count)
-        wanted: Tensor | None = None
-        attend: Attend | None = None
-        if 0 < 2 * len(last) <= len(row) and not scoring.any():
-            wanted = self._put(last)
-            few, attend = attention.last(slots[sampling], position[last], last)
-            self._decoded = (slots[sampling], self._pages.changes, few)
-        hidden = self._model.hidden(
-            self._put(self._slots.token[slots[row], position]), self._put(position), attention, wanted, attend
-        )
+        sampling = ~scoring & (self._slots.read[slots] + count == self._slots.known[slots])
+        hidden = self._passes.hidden(slots, count, None if scoring.any() else sampling)
         self._slots.read[slots] += count
         self.stats.passes += 1
         self.stats.sequences += len(slots)
         for slot, end, width in zip(*(x[scoring].tolist() for x in (slots, ends, count)), strict=True):
             self._score(slot, hidden[end - width : end])
         if sampling.any():
-            if wanted is None and len(last) < len(hidden):
-                hidden = hidden[self._put(last)]
-            self._sample(slots[sampling], hidden)
-
-    def _attention(self, slots: Ints, first: Ints, count: Ints) -> PagedAttention:
-        """The attention of the next pass: the last pass's, advanced, where every slot adds one token."""
-        decodes = bool((count == 1).all())
-        if decodes and self._decoded is not None:
-            before, changes, attention = self._decoded
-            if changes == self._pages.changes and np.array_equal(before, slots) and attention.advance():
-                return attention
-        attention = self._make_attention(self._cache, self._pages, slots, first, count)
-        self._decoded = (slots, self._pages.changes, attention) if decodes else None
-        return attention
-
-    def _next_pieces(self) -> tuple[Ints, Ints]:
-        """[B] slots, and the number of tokens that each computes."""
-        slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
-        count = self._slots.known[slots] - self._slots.read[slots]
-        # Single tokens always run; prompts share the token limit in order of arrival.
-        long = np.where(count > 1, count, 0)
-        count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
-        return slots[count > 0], count[count > 0]
+            self._sample(slots[sampling], hidden[self._put(ends[sampling] - 1)] if scoring.any() else hidden)
 
     def _sample(self, slots: Ints, hidden: Float[Tensor, "B W"]) -> None:
         held = self._slots
@@ -372,13 +300,10 @@ class Decoder:
 
     def _break(self, slot: int) -> None:
         """Fail the job of a slot whose logits are not finite; no other job gets its keys and values."""
-        job, pages = self.running[slot], self._pages
-        held = pages.held(slot, int(pages.end[slot]))
-        own = held[pages.readers[held] == 1]
-        self._cache.clear(self._put((own[:, None] * PAGE_TOKENS + np.arange(PAGE_TOKENS)).ravel()))
+        job = self.running[slot]
+        self._passes.scrub(slot)
         self._leave(slot)
-        pages.cut(slot, 0, int(self._slots.read[slot]))
-        self._slots.clear(slot)
+        self._passes.discard(slot)
         if not job.future.done():
             job.future.set_exception(EngineFault("the model's logits are not finite; the weights have diverged"))
 
@@ -392,9 +317,7 @@ class Decoder:
     def _leave(self, slot: int) -> None:
         del self.running[slot]
         self._slots.release(slot)
-        read = int(self._slots.read[slot])
-        self._pages.cut(slot, read, read)
-        self._full = False
+        self._passes.leave(slot)
 
     def _put(self, array: Ints | Floats | NDArray[np.bool_]) -> Tensor:
         return torch.as_tensor(array, device=self._model.device)

@@ -38,6 +38,11 @@ class Model(Protocol):
         ...
 
     @property
+    def packs(self) -> bool:
+        """Whether the caller computes its attention; else it is a `SequenceModel`."""
+        ...
+
+    @property
     def layers(self) -> int:
         """The number of calls of `attend` in a forward pass, with layer 0, 1, ..."""
         ...
@@ -92,6 +97,33 @@ class Model(Protocol):
         Raises:
             ValueError: when names or shapes differ from the model's; the message has them.
         """
+        ...
+
+
+@runtime_checkable
+class SequenceModel(Model, Protocol):
+    """A causal model that runs its own forward pass, on whole texts."""
+
+    @property
+    def caches(self) -> bool:
+        """Whether `decode` gives the hidden states of `states`."""
+        ...
+
+    def states(self, tokens: Int[Tensor, "B n"]) -> Float[Tensor, "B n W"]:
+        """Final hidden states of B whole texts of one length."""
+        ...
+
+    def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:
+        """Final hidden states of the next tokens of B texts of one length, and the cache with them.
+
+        Args:
+            tokens: [B, n]; without a cache the first of each text, else n is 1.
+            cache: What the texts' last call returned.
+        """
+        ...
+
+    def select_texts(self, cache: object, rows: Int[Tensor, " b"]) -> None:
+        """Keep the texts `rows` of a cache, in this order."""
         ...
 
 

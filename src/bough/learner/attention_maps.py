@@ -57,7 +57,14 @@ def attention_maps(model: Forward, texts: Sequence[NDArray[np.int32]]) -> list[N
     Args:
         model: Any model of `Forward`.
         texts: Tokens, at least one a text.
+
+    Raises:
+        ValueError: when the model runs path by path: its attention is its own.
     """
+    if not model.packs:
+        raise ValueError(
+            "got a policy that runs path by path; need one whose attention Bough computes, such as Qwen3, for its maps"
+        )
     device = model.head()[0].device
     maps: list[NDArray[np.float32]] = []
     for text in texts:

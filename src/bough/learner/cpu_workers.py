@@ -19,7 +19,7 @@ from bough.batch import ChunkedForward, PackedPrefixTree, shares
 from bough.critics.critic import Critic
 from bough.learner.optimizer import Optimizer
 from bough.learner.ranks import SINGLE_RANK, Ranks
-from bough.learner.token_outputs import Forward
+from bough.learner.token_outputs import Forward, read
 from bough.policy.policy_model import PolicyModel
 
 Result = TypeVar("Result")
@@ -116,7 +116,7 @@ class CpuWorkers:
             model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models, own = [model or worker.policy for worker in self._workers], self.shares(packed)
-        forwards = [ChunkedForward(each.hidden, part, max_tokens) for each, part in zip(models, own, strict=True)]
+        forwards = [read(each, part, max_tokens) for each, part in zip(models, own, strict=True)]
         found = self._run(work, forwards)
         if (shards := self._workers[0].policy.shards) is not None:
             shards.end_passes()

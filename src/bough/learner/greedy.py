@@ -40,7 +40,7 @@ def greedy_logprobs(
     found = torch.zeros(len(token), device=weight.device)
     for chunk in read(model, packed, max_tokens).forward():
         logprob, _ = chosen_logprobs(
-            chunk.hidden, weight, token[chunk.trained], bias=bias, temperature=temperature, entropy=False
+            chunk.hidden, weight, token[chunk.trained], bias=bias, cap=model.logit_cap, temperature=temperature
         )
         found[chunk.trained] = logprob.to(found.dtype)
     return found

@@ -268,7 +268,8 @@ class Learner:
     def _pack(self, batch: Batch) -> PackedPrefixTree:
         # The memory budget assumes that all tokens of a chunk are trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
-        return replace(batch.prefix_tree(merge=self.merges), effort=effort)
+        packed = replace(batch.prefix_tree(merge=self.merges), effort=effort)
+        return packed if self.policy.packs else packed.separate()
 
     def _saving(self, batch: Batch, packed: PackedPrefixTree) -> float:
         """Arithmetic of separate paths divided by that of packed trees."""
@@ -375,8 +376,7 @@ class Learner:
         return in_order([*chain(*self.state.workers.read(work, packed, self.settings.micro_tokens))])
 
     def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
-        critic = worker.critic if CRITIC in needs else None
-        hidden, entropy = HIDDEN_STATES in needs, ENTROPY in needs
+        hidden, entropy, critic = HIDDEN_STATES in needs, ENTROPY in needs, worker.critic if CRITIC in needs else None
         return {"temperature": self._temperature, "entropy": entropy, "critic": critic, "hidden": hidden}
 
     def _reference(self, reference: Forward | None, batch: Batch, packed: PackedPrefixTree) -> Tensor:

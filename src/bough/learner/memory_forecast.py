@@ -160,7 +160,16 @@ class MemoryByPhase:
 
 
 def measure_chunk_memory(policy: Policy) -> ChunkMemory:
-    """Measure the forward and backward pass of a few short texts. Leaves no gradients behind."""
+    """Measure the forward and backward pass of a few short texts. Leaves no gradients behind.
+
+    Raises:
+        ConfigError: when the policy runs path by path: the memory of its own forward pass has no forecast.
+    """
+    if not policy.packs:
+        raise ConfigError(
+            "optimizer.memory_gib: got a number with a policy that runs path by path; need none, and an "
+            "optimizer.micro_tokens that fits; a longer path is computed at once"
+        )
     sizes = SIZES["cuda" if policy.device.type == "cuda" else "cpu"]
     probe = _Probe()
     _update_of(policy, sizes[0], probe)()  # one-time allocations; later passes add to existing gradients

@@ -14,7 +14,8 @@ MAX_ROWS = 16
 def packing_agrees(model: Forward, batch: Batch, *, temperature: float) -> bool:
     """Whether the log-probabilities of the batch's smallest branching trees equal those of their paths.
 
-    Uses two chunks or more, so that keys and values pass from one to the next. True when no tree branches. The allowed
+    Uses two chunks or more, so that keys and values pass from one to the next. True when no tree branches,
+    or the model runs path by path. The allowed
     difference is in proportion to 1 minus the log-probability, as rounding errors are.
 
     Args:
@@ -22,7 +23,7 @@ def packing_agrees(model: Forward, batch: Batch, *, temperature: float) -> bool:
         batch: The training batch.
         temperature: Divides the logits.
     """
-    some = _smallest(batch)
+    some = _smallest(batch) if model.packs else None
     if some is None:
         return True
     tree = some.prefix_tree()

@@ -19,6 +19,16 @@ from bough.policy.model import Attend
 class Forward(Protocol):
     """A model that computes log-probabilities: the policy, or a frozen copy of it."""
 
+    @property
+    def packs(self) -> bool:
+        """Whether `hidden` takes texts that share a prefix; else it takes whole texts."""
+        ...
+
+    @property
+    def logit_cap(self) -> float | None:
+        """The model's logits are cap * tanh(logits / cap) of the head's; None where they are the head's."""
+        ...
+
     def hidden(
         self,
         tokens: Tensor,
@@ -27,7 +37,7 @@ class Forward(Protocol):
         rows: Tensor | None = None,
         attend_last: Attend | None = None,
     ) -> Tensor:
-        """Final hidden states [U, W] of concatenated tokens, or [u, W] of the tokens `rows`.
+        """Hidden states [U, W] before the head, of concatenated tokens, or [u, W] of the tokens `rows`.
 
         `attend_last` may replace `attend` in the last layer, and returns only `rows`.
         """
@@ -87,6 +97,7 @@ def token_outputs(
         weight,
         target,
         bias=bias,
+        cap=model.logit_cap,
         temperature=temperature,
         entropy=entropy,
         allowed=batch.allowed[chunk.trained],
@@ -201,5 +212,8 @@ def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
 
 
 def read(model: Forward, packed: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
-    """A model's forward pass over a packed prefix tree, in chunks of at most `max_tokens` tokens."""
-    return ChunkedForward(model.hidden, packed, max_tokens)
+    """A model's forward pass over a packed prefix tree, in chunks of at most `max_tokens` tokens.
+
+    For a model that runs path by path the texts of the tree are taken apart, and a longer text is a chunk of its own.
+    """
+    return ChunkedForward(model.hidden, packed if model.packs else packed.separate(), max_tokens)

@@ -1,14 +1,19 @@
-"""Checks, on a few tokens, that a model can be run with its caller's attention, and measures its attention's shape."""
+"""Checks on a few tokens how a model can be run: packed, with its caller's attention, or path by path.
+
+A model runs packed where the logits of a small tree equal its own logits of each path. Else it runs path by path, on
+its own forward pass, where those of padded texts equal its own, and no later token changes them.
+"""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from bough.policy.model import ATTENTION, CausalModel, causal
+from bough.policy.model import ATTENTION, CausalModel, causal, trunk_of
+from bough.policy.own_forward import select_texts
 
 PROMPT, BRANCHES = 5, [4, 3]
 """Tokens of a prompt and of its two continuations, concatenated. A layer that mixes tokens outside of attention
@@ -19,6 +24,14 @@ TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4, torch.bfloat16: 5e-2, tor
 
 WINDOW = re.compile("^(?!.*(layers|pattern)).*(window|chunk|local_attention)")
 """The names of a config's numbers of tokens beyond which a layer's attention may differ."""
+
+
+CAP = re.compile("^(?!.*attn).*soft_?cap")
+"""The names of a config's caps of logits."""
+
+LARGEST_LOGIT = 100.0
+EXACT = 1e-3
+"""Largest relative difference of logits from a map of the output layer's: hidden states may have 16 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,31 +51,49 @@ class AttentionShape:
     head_width: int
 
 
-def check_architecture(model: CausalModel, context_tokens: int | None = None) -> AttentionShape:
-    """Compare the logits of a small tree, laid out depth first, with the model's own logits of each path.
+def check_architecture(model: CausalModel, context_tokens: int | None = None) -> AttentionShape | None:
+    """Measure the `traits` of a model, and choose how it runs.
 
-    Where the config has a window within the context, the hidden states behind the longest one are compared, too. Sets
-    `model.skips_last_layer` if the last layer can run for a subset of tokens with the same result.
+    Where the config has a window within the context, the hidden states behind the longest one are compared, too.
 
     Args:
-        model: The model.
+        model: The model; its `traits` are set.
         context_tokens: Most positions of a sequence; None compares short sequences alone.
 
+    Returns:
+        The shape of its attention; None where it runs path by path.
+
     Raises:
-        ValueError: when they differ, or the model does not support this forward pass; the message has the architecture
-            and the reason.
+        ValueError: when it can be run in neither way; the message has the architecture and the reason.
     """
     name = (model.model.config.architectures or [type(model.model).__name__])[0]
     try:
-        shape = _compare(model)
-        if context_tokens is not None:
-            _compare_beyond(model, context_tokens)
-        return shape
+        model.traits = replace(model.traits, **_logit_map(model))
+        try:
+            shape = _compare(model)
+            if context_tokens is not None:
+                _compare_beyond(model, context_tokens)
+            return shape
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            reason = _reason(error).partition("; need ")[0]
+            model.traits = replace(model.traits, by_path=reason, skips_last_layer=False)
+        model.attend_with(model.traits.attention)
+        _compare_own(model)
+        model.traits = replace(model.traits, caches=_caches(model, context_tokens))
+        return None
     except Exception as error:
         raise ValueError(
-            f"architecture {name} can't be trained by Bough: {error}; need a decoder whose layers mix tokens by causal "
-            "attention alone (such as Llama, Qwen2, Qwen3, Gemma3)"
+            f"architecture {name} can't be trained by Bough: {_reason(error)}; need a causal language model of "
+            "transformers, whose logits depend on the tokens before them alone"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error; of one that Bough did not raise, with its type."""
+    line = (str(error).strip().splitlines() or ["no message"])[0]
+    return line if type(error) is ValueError else f"{type(error).__name__}: {line}"
 
 
 class _Tree:
@@ -107,8 +138,11 @@ def _compare(model: CausalModel) -> AttentionShape:
     hidden = model.hidden(tree.tokens, tree.positions, tree.attend)
     ours = model.logits(hidden)
     layers = [layer for layer, _, _ in tree.calls]
-    if layers != list(range(model.model.config.num_hidden_layers)):
-        raise ValueError(f"attention ran in layers {layers} of {model.model.config.num_hidden_layers}")
+    count = model.model.config.num_hidden_layers
+    if missing := sorted(set(range(count)) - set(layers)):
+        raise ValueError(f"{len(missing)} of its {count} layers mix tokens without attention that Bough computes")
+    if layers != list(range(count)):
+        raise ValueError(f"attention ran in layers {layers} of {count}")
     widths = {(len(query), *key.shape[::2]) for _, query, key in tree.calls}
     if len(widths) > 1:
         raise ValueError(f"its layers have different (query heads, key heads, head widths): {sorted(widths)}")
@@ -127,16 +161,125 @@ def _compare(model: CausalModel) -> AttentionShape:
 @torch.no_grad()
 def _compare_beyond(model: CausalModel, context_tokens: int) -> None:
     """Compare the continuations of a prompt that is longer than each window of the config within the context."""
-    found = {name: size for name, size in windows(model.model.config.to_dict()).items() if size < context_tokens}
+    found = _windows_within(model, context_tokens)
     if not found:
         return
     prompt = min(max(found.values()) + PROMPT, context_tokens - max(BRANCHES))
     tree = _Tree(model, prompt)
     ours = model.hidden(tree.tokens, tree.positions, tree.attend)
     theirs = tree.by_path(lambda tokens: _stock(model, tokens, trunk=True).last_hidden_state[0])
+    theirs = theirs * model.traits.logit_scale
     difference = _difference(ours[prompt:], theirs[prompt:])
     if not difference <= TOLERANCE[model.dtype]:
         raise ValueError(f"its hidden states differ by {difference:.1e} of their size beyond its windows, {found}")
+
+
+def _windows_within(model: CausalModel, context_tokens: int) -> dict[str, int]:
+    """The windows of the config that are shorter than the context."""
+    return {name: size for name, size in windows(model.model.config.to_dict()).items() if size < context_tokens}
+
+
+@torch.no_grad()
+def _compare_own(model: CausalModel) -> None:
+    """Compare the logits of two padded texts, by `CausalModel.hidden`, with the model's own logits of each prefix."""
+    tree = _Tree(model, PROMPT)
+    texts = [tree.tokens[tree.first], tree.tokens[tree.second].flip(0)]
+    positions = torch.cat([torch.arange(len(text), device=model.device) for text in texts])
+    ours = model.logits(model.hidden(torch.cat(texts), positions, causal))
+    theirs = [_stock(model, text).logits[0] for text in texts]
+    # A layer that is not causal gives other logits where the later tokens are missing.
+    shorter = [_stock(model, text[:PROMPT]).logits[0] for text in texts]
+    difference = _difference(torch.cat([each[:PROMPT] for each in theirs]), torch.cat(shorter))
+    if not difference <= TOLERANCE[model.dtype]:
+        raise ValueError(f"its logits differ by {difference:.1e} of their size with the tokens after them")
+    difference = _difference(ours, torch.cat(theirs))
+    if not difference <= TOLERANCE[model.dtype]:
+        raise ValueError(f"its logits differ by {difference:.1e} of their size beside another text")
+
+
+@torch.no_grad()
+def _caches(model: CausalModel, context_tokens: int | None) -> bool:
+    """Whether decoding with the model's own cache has the states of one forward pass, for several texts, then fewer."""
+    found = {} if context_tokens is None else _windows_within(model, context_tokens)
+    steps = max(BRANCHES)
+    prompt = max(PROMPT, min(max(found.values(), default=0) + PROMPT, (context_tokens or PROMPT + steps) - steps))
+    draw = torch.Generator().manual_seed(1)
+    tokens = torch.randint(0, model.vocab_tokens, (3, prompt + steps), generator=draw).to(model.device)
+    kept = torch.as_tensor([2, 0], device=model.device)
+    whole = torch.stack([model.hidden(each, torch.arange(len(each), device=model.device), causal) for each in tokens])
+    try:
+        states, cache = model.decode(tokens[:, :prompt], None)
+        seen = [states[kept]]
+        for place in range(prompt, prompt + steps):
+            states, cache = model.decode(tokens[:, place : place + 1], cache)
+            if place == prompt:
+                select_texts(cache, kept)
+                states, tokens = states[kept], tokens[kept]
+            seen.append(states)
+    except Exception:  # caches fail in many ways, and a model can do without
+        return False
+    return _difference(torch.cat(seen, dim=1), whole[kept]) <= TOLERANCE[model.dtype]
+
+
+@torch.no_grad()
+def _logit_map(model: CausalModel) -> dict[str, Any]:
+    """The factor before the output layer that gives the model's logits, and their cap.
+
+    Raises:
+        ValueError: when the logits are another function of the output layer.
+    """
+    untyped: Any = model.model
+    head: Any = untyped.get_output_embeddings()
+    if head is None:
+        raise ValueError("it has no output layer of a vocabulary")
+    probe = torch.linspace(-LARGEST_LOGIT, LARGEST_LOGIT, model.vocab_tokens, device=model.device)
+    inputs = list[Tensor]()
+
+    def replace_output(module: object, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        del module
+        inputs.append(given[0])
+        return probe.expand(output.shape)
+
+    hook: Any = head.register_forward_hook(replace_output)
+    tree = _Tree(model, PROMPT)
+    tokens = tree.tokens[tree.first]
+    try:
+        found = _stock(model, tokens).logits[0, -1].double()
+    finally:
+        hook.remove()
+    if not inputs:
+        raise ValueError("its output layer is not called")
+    states = _stock(model, tokens, trunk=True).last_hidden_state[0]
+    before = _factor(inputs[0].reshape(-1, states.shape[-1])[-1:], states[-1:])
+    after = _factor(found, probe)
+    if _difference(found, after * probe) <= EXACT:
+        return {"logit_scale": _rounded(before * after), "logit_cap": None}
+    for cap in logit_caps(model.model.config.to_dict()):
+        if _difference(found, cap * torch.tanh(probe.double() / cap)) <= EXACT:
+            return {"logit_scale": _rounded(before), "logit_cap": cap}
+    raise ValueError("its logits are neither a multiple of its output layer's, nor capped by tanh")
+
+
+def _factor(theirs: Tensor, ours: Tensor) -> float:
+    """The factor between two tensors."""
+    ours, theirs = ours.double(), theirs.double()
+    return float((theirs * ours).sum() / (ours * ours).sum())
+
+
+def _rounded(factor: float) -> float:
+    """Exactly 1 for a factor of 1 but for rounding."""
+    return 1.0 if abs(factor - 1) < EXACT else factor
+
+
+def logit_caps(config: Mapping[str, object]) -> list[float]:
+    """The caps of logits in a config, nested configs included."""
+    found = list[float]()
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            found += logit_caps(cast("Mapping[str, object]", value))
+        elif isinstance(value, int | float) and not isinstance(value, bool) and value > 0 and CAP.search(name):
+            found.append(float(value))
+    return found
 
 
 def windows(config: Mapping[str, object]) -> dict[str, int]:
@@ -171,9 +314,10 @@ def _skips(model: CausalModel, run: Callable[[Tensor], Tensor], hidden: Tensor) 
 
 def _stock(model: CausalModel, tokens: Tensor, *, trunk: bool = False) -> Any:
     """The result of transformers' own forward pass, of the model or of its trunk."""
-    run: Any = model.model.base_model if trunk else model.model
-    model.attend_with("sdpa")
+    run: Any = trunk_of(model.model) if trunk else model.model
+    model.attend_with(model.traits.attention)
     try:
         return run(input_ids=tokens[None], use_cache=False)
     finally:
-        model.attend_with(ATTENTION)
+        if model.packs:
+            model.attend_with(ATTENTION)

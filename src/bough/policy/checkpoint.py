@@ -74,7 +74,7 @@ def quiet() -> Generator[None]:
 
 def _load_weights(path: str, folder: str, kind: Any, dtype: str, leftover: str | None = None, **options: object) -> Any:
     """Load the model in a folder; weights whose names begin with `leftover` may stay unused."""
-    options |= {"dtype": getattr(torch, dtype), "attn_implementation": "sdpa", "output_loading_info": True}
+    options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
     model, report = _load("model", folder, kind, **options)
     unused = {name for name in report["unexpected_keys"] if leftover is None or not name.startswith(leftover)}
     check_names(path, report["missing_keys"], unused)

@@ -1,13 +1,14 @@
-"""Runs a transformers causal language model on many concatenated sequences.
+"""Runs a transformers causal language model on many concatenated sequences, in one of two ways.
 
-Its caller computes the attention, and so determines which token sees which: the model runs without padding, mask, cache
-and dropout. Layers call `caller_attention`, registered as `ATTENTION`, which passes queries, keys and values to the
-`Attend` of the forward pass.
+packed         its caller computes the attention, and so determines which token sees which: the model runs without
+               padding, mask, cache and dropout. Layers call `caller_attention`, registered as `ATTENTION`, which
+               passes queries, keys and values to the `Attend` of the forward pass
+path by path   its own forward pass on whole texts, for layers whose work on a token is more than such attention
 """
 
 import copy
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
@@ -17,6 +18,8 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.kernels.linear import linear, use_fast_linear
+from bough.policy.own_forward import decode, states_of_texts
+from bough.policy.traits import Traits
 
 ATTENTION = "bough"
 """The `attn_implementation` under which transformers finds `caller_attention`."""
@@ -71,19 +74,21 @@ class AttentionRequest:
 
 
 class CausalModel:
-    """A causal language model whose caller computes the attention.
+    """A causal language model that runs packed or path by path.
 
     Attributes:
         model: The transformers model.
+        traits: The properties of its forward pass.
         shards: Its trunk, if its weights are sharded.
     """
 
-    def __init__(self, model: PreTrainedModel, *, skips_last_layer: bool = False) -> None:
+    def __init__(self, model: PreTrainedModel, traits: Traits | None = None) -> None:
         self.shards: ShardedTrunk | None = None
         # Evaluation mode turns dropout off; gradients still flow.
         self.model = model.eval()
-        self._skips, self._recomputes = skips_last_layer, False
-        self.attend_with(ATTENTION)
+        self._recomputes = False
+        self.traits = traits or Traits(attention=_attention_of(model))
+        self.attend_with(self.traits.attention if self.traits.by_path else ATTENTION)
         if layers := self.layers:
             # A copy of a model already has the hook; a second hook has no effect.
             layers[-1].register_forward_pre_hook(skip_last_layer, with_kwargs=True)
@@ -99,24 +104,39 @@ class CausalModel:
     ) -> Float[Tensor, "_ W"]:
         """Final hidden states, after the last norm, of U concatenated tokens, or of the tokens `rows`.
 
+        They are multiplied by the model's `logit_scale`, so that the output layer alone gives the logits.
+
         Args:
-            tokens: [U], ids below `vocab_tokens`.
+            tokens: [U], ids below `vocab_tokens`; of whole texts, each from its first token, unless the model `packs`.
             positions: [U], the number of tokens before each in its own sequence.
-            attend: Computes the attention.
+            attend: Computes the attention of a model that `packs`.
             rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
             attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
         """
+        if not self.packs:
+            hidden = states_of_texts(self.shards or self._trunk, tokens, positions)
+            return self._scaled(hidden if rows is None else hidden[rows])
         few = self.skips_last_layer and rows is not None
         request = AttentionRequest(attend=attend)
         if few:
             request = AttentionRequest(attend=attend, rows=rows, attend_last=attend_last)
         trunk = self.shards or self._trunk
         hidden = trunk(input_ids=tokens[None], position_ids=positions[None], use_cache=False, bough=request)[0]
-        return hidden if few or rows is None else hidden[rows]
+        return self._scaled(hidden if few or rows is None else hidden[rows])
+
+    def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:
+        """Final hidden states by the model's own forward pass, and its cache.
+
+        Args:
+            tokens: [B, n], the next tokens of B texts; without a cache they are the first.
+            cache: What the texts' last call returned.
+        """
+        hidden, cache = decode(trunk_of(self.model), tokens, cache)
+        return self._scaled(hidden), cache
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
         """Next-token logits, float32 (float64 if the model is)."""
-        return logits(hidden, *self.head())
+        return logits(hidden, *self.head(), self.traits.logit_cap)
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The weight, and the bias if there is one, of the output layer. With shards, a collective."""
@@ -145,13 +165,18 @@ class CausalModel:
         return self._head.weight.shape[0]
 
     @property
+    def packs(self) -> bool:
+        """Whether texts with a common prefix share a forward pass, with the attention of the caller."""
+        return not self.traits.by_path
+
+    @property
     def skips_last_layer(self) -> bool:
         """Whether the last layer skips most of its work on tokens that are not in `rows`."""
-        return self._skips and not self._recomputes
+        return self.traits.skips_last_layer and not self._recomputes
 
     @skips_last_layer.setter
     def skips_last_layer(self, can: bool) -> None:
-        self._skips = can
+        self.traits = replace(self.traits, skips_last_layer=can)
 
     def attend_with(self, implementation: str) -> None:
         """Choose the attention by its name in transformers."""
@@ -162,9 +187,10 @@ class CausalModel:
         """Switch gradient checkpointing: the backward pass computes each layer's activations again.
 
         Raises:
-            ValueError: when the model's layers do not support it.
+            ValueError: when the model's layers do not support it, or compute something else in training mode.
         """
         model: Any = self.model
+        before = self._few_states() if on else None
         if on and hasattr(model, "activation_checkpointing_enable"):
             model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         elif on:  # the name in older versions of transformers
@@ -176,6 +202,12 @@ class CausalModel:
         for layer in self.layers:
             # Layers recompute in training mode only. Their submodules stay in evaluation mode: no dropout.
             layer.training = on
+        if before is not None and not torch.allclose(before, self._few_states(), rtol=1e-2, atol=1e-2):
+            self.recompute(False)
+            raise ValueError(
+                "recompute: got layers that compute something else in training mode, such as dropout; need layers that "
+                "do not. Set the model's dropout to 0, or optimizer.recompute=false"
+            )
 
     def shadow(self) -> "CausalModel":
         """A model with the same weights and separate gradients."""
@@ -193,9 +225,17 @@ class CausalModel:
         """The layers, first to last."""
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
 
+    @torch.no_grad()
+    def _few_states(self) -> Tensor:
+        """Final hidden states of a short text."""
+        place = torch.arange(8, device=self.device)
+        return self.hidden(place % self.vocab_tokens, place, causal)
+
+    def _scaled(self, hidden: Tensor) -> Tensor:
+        return hidden if self.traits.logit_scale == 1 else hidden * self.traits.logit_scale
+
     def _trunk(self, **inputs: object) -> Tensor:
-        trunk: Any = self.model.base_model
-        return trunk(**inputs).last_hidden_state
+        return trunk_of(self.model)(**inputs).last_hidden_state
 
     @property
     def _head(self) -> nn.Linear:
@@ -203,12 +243,28 @@ class CausalModel:
         return model.get_output_embeddings()
 
 
+def trunk_of(model: PreTrainedModel) -> Any:
+    """The model without its output layer."""
+    base: Any = model.base_model
+    # Some models of text that are a part of a larger one have no base of their own.
+    return cast("Any", model).model if base is model else base
+
+
+def _attention_of(model: PreTrainedModel) -> str:
+    found: Any = getattr(model.config, "_attn_implementation", None)
+    return "sdpa" if found in (None, ATTENTION) else found
+
+
 def logits(
-    hidden: Float[Tensor, "M W"], weight: Float[Tensor, "V W"], bias: Float[Tensor, " V"] | None
+    hidden: Float[Tensor, "M W"],
+    weight: Float[Tensor, "V W"],
+    bias: Float[Tensor, " V"] | None,
+    cap: float | None = None,
 ) -> Float[Tensor, "M V"]:
-    """Logits of an output layer, float32 (float64 if the layer is)."""
+    """Logits of an output layer, float32 (float64 if the layer is), or cap * tanh(logits / cap) of them."""
     found = linear(hidden, weight, bias)
-    return found if found.dtype == torch.float64 else found.float()
+    found = found if found.dtype == torch.float64 else found.float()
+    return found if cap is None else cap * torch.tanh(found / cap)
 
 
 def caller_attention(

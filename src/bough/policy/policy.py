@@ -29,7 +29,7 @@ class Policy(PolicyModel):
         self,
         *,
         model: CausalModel,
-        shape: AttentionShape,
+        shape: AttentionShape | None,
         tokenizer: PreTrainedTokenizerBase,
         renderer: ChatRenderer,
         context_tokens: int,

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,7 +27,8 @@ class PolicyModel:
         shards: This rank's shards of the weights; None for whole weights.
     """
 
-    def __init__(self, *, model: CausalModel, shape: AttentionShape, context_tokens: int) -> None:
+    def __init__(self, *, model: CausalModel, shape: AttentionShape | None, context_tokens: int) -> None:
+        """Use a model, with the result of `check_architecture`."""
         self.shards: Shards | None = None
         self._model = model
         self._shape = shape
@@ -67,6 +69,25 @@ class PolicyModel:
         return self._model.hidden(tokens, positions, attend, rows, attend_last)
 
     @property
+    def packs(self) -> bool:
+        """Whether `hidden` takes texts that share a prefix; else it takes whole texts."""
+        return self._model.packs
+
+    @property
+    def how_it_runs(self) -> str:
+        """One line for a model that runs path by path, with the reason; "" for one that runs packed."""
+        if self.packs:
+            return ""
+        kind, traits = type(self._model.model).__name__, self._model.traits
+        computes = "" if traits.caches else ", and the engine computes all tokens again for each one: its cache differs"
+        return f"{kind} runs path by path, a shared prefix once for each path{computes}: {traits.by_path}"
+
+    @property
+    def logit_cap(self) -> float | None:
+        """See `Traits`."""
+        return self._model.traits.logit_cap
+
+    @property
     def skips_last_layer(self) -> bool:
         """Whether `hidden` skips the last layer's work on tokens that are not in `rows`."""
         return self._model.skips_last_layer
@@ -103,7 +124,7 @@ class PolicyModel:
             mesh: The ranks.
             highest: Returns the highest number that a rank has given.
         """
-        self.shards = Shards(self._model.model, self._model.layers, mesh, highest)
+        self.shards = Shards(self._model, mesh, highest)
         self._model.shards = self.shards
 
     def arithmetic(self) -> Arithmetic:
@@ -114,6 +135,10 @@ class PolicyModel:
             for name, weight, share in _met(self._model.model)
             if weight.shape != head and "embed" not in name
         )
+        if shape is None:
+            # Of attention, if there is any, that is as wide as the hidden states.
+            attention = len(self._model.layers) * head[1]
+            return Arithmetic(weights=round(met), after=0, head=head.numel(), attention=attention)
         attention = shape.layers * shape.heads * shape.head_width
         before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head[1]
         after = max(0, round(met / shape.layers) - before) if self.skips_last_layer else 0
@@ -159,7 +184,8 @@ class PolicyModel:
         for parameter in model.parameters():
             # Buffers keep their dtype: rotary frequencies are float32 in every model.
             parameter.data = parameter.data.to(dtype or parameter.dtype)
-        whole = CausalModel(model, skips_last_layer=self.skips_last_layer)
+        traits = replace(self._model.traits, skips_last_layer=self.skips_last_layer)
+        whole = CausalModel(model, traits)
         return Replica(whole, self._shape, self.context_tokens, self.tokenizer)
 
     @property
@@ -190,7 +216,8 @@ class PolicyModel:
 def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
     """Yield every weight with the fraction of tokens that pass through it."""
     config: Any = model.config
-    experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
+    names = ("num_experts", "num_local_experts", "n_routed_experts")
+    experts = next((count for name in names if (count := getattr(config, name, None))), 1)
     share = (getattr(config, "num_experts_per_tok", None) or 1) / experts
     for name, weight in model.named_parameters():
         yield name, weight, share if ".experts." in name else 1.0

@@ -8,18 +8,20 @@ from torch import Tensor, nn
 
 from bough.policy.adapters import merged
 from bough.policy.check_architecture import AttentionShape
-from bough.policy.model import Attend, CausalModel, logits
+from bough.policy.model import Attend, CausalModel, causal, logits
+from bough.policy.own_forward import select_texts
 
 
 class Replica:
     """A causal model without gradients and without adapters. It shares no memory with its policy."""
 
     def __init__(
-        self, model: CausalModel, shape: AttentionShape, context_tokens: int, tokenizer: str | None = None
+        self, model: CausalModel, shape: AttentionShape | None, context_tokens: int, tokenizer: str | None = None
     ) -> None:
+        """Take over a model, with the result of `check_architecture`."""
         model.model.requires_grad_(False)
         model.recompute(False)
-        if model.device.type == "cpu":
+        if model.device.type == "cpu" and model.packs:
             _transpose_in_memory(model)
         self._model = model
         # transformers looks up both on every call.
@@ -40,19 +42,34 @@ class Replica:
         return self._context_tokens
 
     @property
+    def packs(self) -> bool:
+        """Whether `hidden` takes texts that share a prefix; else it takes whole texts."""
+        return self._model.packs
+
+    @property
+    def logit_cap(self) -> float | None:
+        """See `Traits`."""
+        return self._model.traits.logit_cap
+
+    @property
     def layers(self) -> int:
-        """The number of calls of `attend` in a forward pass, with layer 0, 1, ..."""
-        return self._shape.layers
+        """The number of calls of `attend` in a forward pass, with layer 0, 1, ...; 0 unless the model `packs`."""
+        return 0 if self._shape is None else self._shape.layers
 
     @property
     def kv_heads(self) -> int:
-        """K of `Attend`."""
-        return self._shape.kv_heads
+        """K of `Attend`; 0 unless the model `packs`."""
+        return 0 if self._shape is None else self._shape.kv_heads
 
     @property
     def head_width(self) -> int:
-        """D of `Attend`."""
-        return self._shape.head_width
+        """D of `Attend`; 0 unless the model `packs`."""
+        return 0 if self._shape is None else self._shape.head_width
+
+    @property
+    def caches(self) -> bool:
+        """Whether `decode` gives the hidden states of `states`."""
+        return self._model.traits.caches
 
     @property
     def device(self) -> torch.device:
@@ -76,6 +93,21 @@ class Replica:
         """Final hidden states; see `CausalModel.hidden`."""
         return self._model.hidden(tokens, positions, attend, rows, attend_last)
 
+    @torch.no_grad()
+    def states(self, tokens: Int[Tensor, "B n"]) -> Float[Tensor, "B n W"]:
+        """Final hidden states of B whole texts of one length, by the model's own forward pass."""
+        positions = torch.arange(tokens.shape[1], device=tokens.device).repeat(len(tokens))
+        return self._model.hidden(tokens.flatten(), positions, causal).view(*tokens.shape, -1)
+
+    @torch.no_grad()
+    def decode(self, tokens: Int[Tensor, "B n"], cache: object | None) -> tuple[Float[Tensor, "B n W"], object]:
+        """Final hidden states by the model's own forward pass, and its cache; see `CausalModel.decode`."""
+        return self._model.decode(tokens, cache)
+
+    def select_texts(self, cache: object, rows: Int[Tensor, " b"]) -> None:
+        """Keep the texts `rows` of a cache, in this order."""
+        select_texts(cache, rows)
+
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The weight, and the bias if there is one, of the output layer."""
         return self._head
@@ -83,7 +115,7 @@ class Replica:
     @torch.no_grad()
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
         """Next-token logits, float32 (float64 if the model is)."""
-        return logits(hidden, *self._head)
+        return logits(hidden, *self._head, self.logit_cap)
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor]) -> None:

@@ -8,7 +8,7 @@ Before each pass the ranks agree on its kind. A rank that has no pass of this ki
 with a loss of 0.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from transformers import PreTrainedModel
 
-from bough.policy.model import AttentionRequest, causal
+from bough.policy.model import AttentionRequest, CausalModel, causal, trunk_of
 
 NO_PASS, BACKWARD, FORWARD = 0, 1, 2
 """Kinds of a pass, the next of which is the highest that a rank needs: none, one with gradients, one without."""
@@ -32,14 +32,11 @@ class Shards:
         parameters: The trained weights by name, as `DTensor`s.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, layers: Sequence[nn.Module], mesh: DeviceMesh, highest: Callable[[int], int]
-    ) -> None:
+    def __init__(self, causal_model: CausalModel, mesh: DeviceMesh, highest: Callable[[int], int]) -> None:
         """Replace the weights of a model by this rank's shards, on its device. All ranks must do so together.
 
         Args:
-            model: With the same weights on all ranks.
-            layers: Its layers.
+            causal_model: With the same weights on all ranks.
             mesh: The ranks, in one dimension.
             highest: Returns the highest number that a rank has given.
 
@@ -48,10 +45,11 @@ class Shards:
         """
         if not hasattr(FSDPModule, "set_reduce_scatter_unused_params"):
             raise ValueError(f"execution.shard: got PyTorch {torch.__version__}; need 2.13 or later")
+        model = causal_model.model
         narrow = model.dtype not in (torch.float32, torch.float64)
         precision = MixedPrecisionPolicy(reduce_dtype=torch.float32 if narrow else None)
         self._root: Any = _Root(model)
-        for module in (*layers, self._root):
+        for module in (*causal_model.layers, self._root):
             whole_pass = module is self._root
             sharded = fully_shard(module, mesh=mesh, mp_policy=precision, reshard_after_forward=not whole_pass)
             # FSDP2 takes the mean over ranks, but a loss is the sum of the ranks' parts.
@@ -59,6 +57,7 @@ class Shards:
             sharded.set_force_sum_reduction_for_comms(True)
         self._root.set_reduce_scatter_unused_params(True)
         self._highest, self._device, self._used = highest, torch.device(mesh.device_type), False
+        self._attention = {"bough": AttentionRequest(attend=causal)} if causal_model.packs else {}
         self._reference: dict[str, Tensor] = {}
         self._unfinished: Tensor | None = None
         self.parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
@@ -124,9 +123,7 @@ class Shards:
     def _empty_pass(self, kind: int) -> None:
         token = torch.zeros((1, 1), dtype=torch.int64, device=self._device)
         with torch.set_grad_enabled(kind == BACKWARD):
-            hidden = self._states(
-                input_ids=token, position_ids=token, use_cache=False, bough=AttentionRequest(attend=causal)
-            )
+            hidden = self._states(input_ids=token, use_cache=False, **self._attention)
             if kind == BACKWARD:
                 (hidden * 0).sum().backward()  # pyright: ignore[reportUnknownMemberType]
 
@@ -143,8 +140,7 @@ class _Root(nn.Module):
         self.model = model
 
     def forward(self, **inputs: object) -> Tensor:
-        trunk: Any = self.model.base_model
-        return trunk(**inputs).last_hidden_state
+        return trunk_of(self.model)(**inputs).last_hidden_state
 
 
 def local(tensor: Tensor) -> Tensor:

@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
+from bough.batch import PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
 from bough.engine.engine import PerProcessScoring
+from bough.learner.token_outputs import read
 from bough.policy.policy import Policy
 from bough.rollout import Deadlines
 from bough.train.health import NoLearningSignal
@@ -109,10 +110,10 @@ class Canary:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
         packed = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
-        (chunk,) = ChunkedForward(policy.hidden, packed, len(text)).forward()
+        (chunk,) = read(policy, packed, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
-        return chosen_logprobs(chunk.hidden, weight, target, bias=bias)[0].float().cpu()
+        return chosen_logprobs(chunk.hidden, weight, target, bias=bias, cap=policy.logit_cap)[0].float().cpu()
 
 
 def _named(scores: Mapping[int, tuple[float, ...]], how: str = "") -> list[tuple[str, tuple[float, ...]]]:

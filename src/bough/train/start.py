@@ -221,6 +221,8 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
     run, directory = made.run, made.directory
     runtime = Runtime(run, directory.policy, deadlines, live.say)
     for each in runtime.trained:
+        if how := each.policy.how_it_runs:
+            live.say(how)
         if each.budget is not None:
             live.say(each.budget.line)
         if CALLS in gives_of(run.world.parser):
