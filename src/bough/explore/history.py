@@ -7,9 +7,9 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TypeAlias
 
-from bough.policy.calls.thinking import CLOSE
 from bough.serve.thinking import thinking_of
 from bough.tree import Message, Tool
+from bough.tree.thinking import answer_of
 from bough.usercode.origin import shorten
 
 SHOWN = 200
@@ -172,7 +172,7 @@ def _same(was: Message, now: Message) -> bool:
 
 def _key(message: Message) -> Key:
     role, content, calls = _exact(message)
-    return role, content.rpartition(CLOSE)[2].strip() if role == "assistant" else content, calls
+    return role, answer_of(content).strip() if role == "assistant" else content, calls
 
 
 def _exact(message: Message) -> Key:
@@ -187,4 +187,4 @@ def _texts(messages: Sequence[Message]) -> list[str]:
 def _parts(answer: Message) -> list[str]:
     """The texts of an answer: its own without the thinking, and those in its calls."""
     arguments = [text for call in answer.tool_calls for text in call.arguments.values() if isinstance(text, str)]
-    return [answer.content.rpartition(CLOSE)[2].strip(), *arguments]
+    return [answer_of(answer.content).strip(), *arguments]
