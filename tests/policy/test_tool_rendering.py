@@ -280,8 +280,8 @@ CONFIGS = {
     "qwen2.5": Qwen2Config(**folders.SIZES, tie_word_embeddings=True),
     "qwen3": Qwen3Config(**folders.SIZES, tie_word_embeddings=True, head_dim=16),
     "llama3.2": LlamaConfig(**folders.SIZES),
-    "mistral-7b": MistralConfig(**folders.SIZES),
-    "mistral-v13": MistralConfig(**folders.SIZES),
+    "mistral-7b": MistralConfig(**folders.SIZES, sliding_window=None),
+    "mistral-v13": MistralConfig(**folders.SIZES, sliding_window=None),
     "smollm2": LlamaConfig(**folders.SIZES),
 }
 
