@@ -37,7 +37,7 @@ def world() -> World:
         limits=Limits(turns=4),
         sampling=Sampling(max_tokens=3),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=12, epochs=10, learning_rate=1e-2, batch_tokens=256),
+        warmup=Warmup(demonstrations=12, epochs=20, learning_rate=1e-2, batch_tokens=256),
         schedule=Schedule(steps=4, batch_tasks=3),
         execution=Execution(engine=Local(slots=32), threads=1),
         tasks=Tasks(split="train", count=12),
