@@ -42,6 +42,11 @@ settings.load_profile("bough")
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# `asyncio.run` sets a handler of Ctrl-C that holds its task. Python 3.11 looks handlers up among the constants of
+# `signal`, and the error of each lookup has the task's result as text: for trees that is half of a test's time.
+_find_constant = vars(signal)["_int_to_enum"]
+vars(signal)["_int_to_enum"] = lambda value, kind: _find_constant(value, kind) if isinstance(value, int) else value
+
 # These tensors are small, and threads that wait for each other cost more than they save.
 torch.set_num_threads(1)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 COUNT = int(os.environ.get("BOUGH_FUZZ", "2000"))
-"""Inputs of a test."""
+"""Inputs of a test; set BOUGH_FUZZ for more of them."""
 
 
 def inputs(name: str) -> Iterator[tuple[int, np.random.Generator]]:

@@ -1,7 +1,9 @@
 """Trees for tests: from a list of nodes, from the returns of chains, and at random."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, update_wrapper
+from inspect import signature
 
 import numpy as np
 from hypothesis import settings, strategies
@@ -27,6 +29,7 @@ from bough.tree import (
     Entry,
     Kind,
     Outcome,
+    PathView,
     Rewarded,
     Source,
     Tree,
@@ -34,7 +37,9 @@ from bough.tree import (
     Verdict,
     build,
     counted,
+    path_view,
     spread_paths,
+    token_advantages,
     token_node,
 )
 
@@ -303,5 +308,38 @@ def seeds() -> strategies.SearchStrategy[np.random.Generator]:
     return strategies.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
-FEW_SEEDS = strategies.integers(0, 11)
-"""For a property of all rules: what is made of a seed is made once, and each rule sees some of them."""
+@lru_cache(maxsize=1024)
+def view_of(rewarded: Rewarded) -> PathView:
+    """Its paths, computed once for all rules that give credit for the same object."""
+    return path_view([rewarded])
+
+
+def sides(credited: Credited) -> tuple[np.ndarray, np.ndarray]:
+    """What tokens are to thank and to blame for."""
+    return token_advantages([credited], view_of(credited.rewarded))
+
+
+FEW = 6
+"""Seeds of a property of all rules."""
+
+
+def each_seed(test: Callable[..., None]) -> Callable[..., None]:
+    """A property of all rules, for a few seeds: `test(seed=..., ...)`. What is made of a seed can be made once.
+
+    It is a plain loop, because Hypothesis would take longer than such properties do.
+    """
+    stated = signature(test)
+    assert "seed" in stated.parameters
+
+    def for_seeds(**arguments: object) -> None:
+        for seed in range(FEW):
+            try:
+                test(**arguments, seed=seed)
+            except BaseException as error:
+                error.add_note(f"seed={seed}")
+                raise
+
+    update_wrapper(for_seeds, test)
+    kept = [each for name, each in stated.parameters.items() if name != "seed"]
+    vars(for_seeds)["__signature__"] = stated.replace(parameters=kept)
+    return for_seeds

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from types import NoneType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from bough.checks import field_types, type_parts
@@ -12,7 +13,7 @@ Value = TypeVar("Value")
 SAMPLES = 17
 """Numbers of a schedule at which the bounds of its field are checked, both ends included."""
 
-PLAIN = (int, float, str, tuple)
+PLAIN = (int, float, str, tuple, bool, NoneType)
 """Classes of values that are no schedules: before Python 3.12 `isinstance` of a protocol takes long."""
 
 

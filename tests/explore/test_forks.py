@@ -65,12 +65,12 @@ def test_sharing_what_was_before_saves_turns(explorer: Forks, length: int, share
 def test_every_place_of_a_chain_is_drawn_equally_often() -> None:
     """With replacement, the prompt among them: so many turns does a fork share with the chain."""
     depth = np.zeros(5)
-    for seed in range(400):
+    for seed in range(150):
         tree = grown(Forks(chains=1, draws=1), seed=seed)
         one, other = (path(tree, int(leaf)) for leaf in leaves(tree))
         common = np.intersect1d(one, other)
         depth[int((tree.kind[common] == Kind.ACTION).sum())] += 1
-    expected = 400 / 5
+    expected = 150 / 5
     # Chi-squared with 4 degrees of freedom stays below this with a chance of 0.999.
     assert ((depth - expected) ** 2 / expected).sum() < 18.5
 

@@ -7,21 +7,20 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.trees import (
     ACTION,
     EDIT,
-    FEW_SEEDS,
     OBSERVATION,
     PER_TOKEN,
     PROMPT,
     N,
     build,
     dressed,
+    each_seed,
     random_tree,
-    seeds,
+    sides,
     subtree,
+    view_of,
 )
 
 from bough.credit import Credit, compares_with
@@ -34,9 +33,7 @@ from bough.tree import (
     Rewarded,
     Tree,
     counted,
-    path_view,
     paths_through,
-    token_advantages,
     token_node,
     trained,
 )
@@ -44,7 +41,6 @@ from rules import rules
 
 RULES = rules()
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-few = settings(max_examples=6)
 CLOSE = 1e-5
 """Sums in another order, in float32, relative to credit of size 1."""
 
@@ -54,7 +50,7 @@ def forest(seed: int, rule: Credit, **shape: float) -> list[Rewarded]:
     return [*_forest(seed, frozenset(needs_of(rule)), **shape)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _forest(seed: int, needs: frozenset[Need], **shape: float) -> list[Rewarded]:
     rng = np.random.default_rng([seed, 1])
     return [dressed(tree, rng, needs) for tree in _trees(seed, **shape)]
@@ -78,11 +74,6 @@ def same(one: Credited, other: Credited) -> bool:
     )
 
 
-def sides(credited: Credited) -> tuple[np.ndarray, np.ndarray]:
-    """What tokens are to thank and to blame for."""
-    return token_advantages([credited], path_view([credited.rewarded]))
-
-
 def nothing(credited: Credited) -> bool:
     """Whether no token is to thank or to blame, exactly."""
     return not any(side.any() for side in sides(credited))
@@ -94,8 +85,7 @@ def test_the_scan_finds_rules() -> None:
 
 
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_credit_is_finite_has_its_sign_and_is_of_trained_tokens_alone(rule: Credit, seed: int) -> None:
     given_trees = forest(seed, rule)
     credited = rule(given_trees)
@@ -113,15 +103,14 @@ def test_credit_is_finite_has_its_sign_and_is_of_trained_tokens_alone(rule: Cred
 
 
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_what_is_packed_is_the_mean_of_what_the_paths_say(rule: Credit, seed: int) -> None:
     """A rule on turns says what each path gives to each turn, and a node gets the means of what gains and loses."""
     for c in rule(forest(seed, rule)):
         if c.turn_advantage is None:
             continue
         view, advantage, learns, of_node = (
-            path_view([c.rewarded]),
+            view_of(c.rewarded),
             c.turn_advantage,
             trained(c.tree),
             token_node(c.tree),
@@ -137,13 +126,18 @@ def test_what_is_packed_is_the_mean_of_what_the_paths_say(rule: Credit, seed: in
                 assert all(math.isclose(value, means, rel_tol=CLOSE, abs_tol=CLOSE) for value in values)
 
 
+@lru_cache(maxsize=512)
+def _uncounted(seed: int, needs: frozenset[Need]) -> tuple[list[Rewarded], list[np.ndarray], list[Rewarded]]:
+    """Trees with paths that do not count, the nodes [N] bool of those that do, and the trees of these."""
+    trees = _forest(seed, needs, unusual=0.5)
+    kept = [(paths_through(each.tree) > 0) | (np.arange(each.tree.nodes) == 0) for each in trees]
+    return trees, kept, [subtree(each, stays) for each, stays in zip(trees, kept, strict=True)]
+
+
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, seed: int) -> None:
-    with_them = forest(seed, rule, unusual=0.5)
-    kept = [(paths_through(each.tree) > 0) | (np.arange(each.tree.nodes) == 0) for each in with_them]
-    without = [subtree(each, stays) for each, stays in zip(with_them, kept, strict=True)]
+    with_them, kept, without = _uncounted(seed, frozenset(needs_of(rule)))
     for one, stays, other in zip(rule(with_them), kept, rule(without), strict=True):
         words = stays[token_node(one.tree)]
         value_targets = {name: goal[words] for name, goal in one.value_targets.items()}
@@ -160,7 +154,7 @@ def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, seed: i
 
 
 def chain(
-    rng: np.random.Generator, rule: Credit, copies: int, task: str = "task", returns: float | None = None
+    rng: np.random.Generator, needs: frozenset[Need], copies: int, task: str = "task", returns: float | None = None
 ) -> Rewarded:
     """Chains that are the same in everything: tokens, rewards, states, estimates, marks. No state comes twice."""
     turns = int(rng.integers(1, 5))
@@ -171,7 +165,7 @@ def chain(
         nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=written, env_reward=paid))
         ending = Outcome.TERMINATED if turn == turns - 1 else Outcome.OPEN
         nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, state_key=101 + turn))
-    return twins(dressed(build(*nodes, task=task), rng, needs_of(rule)), copies)
+    return twins(dressed(build(*nodes, task=task), rng, needs), copies)
 
 
 def twins(one: Rewarded, copies: int) -> Rewarded:
@@ -202,12 +196,19 @@ def twins(one: Rewarded, copies: int) -> Rewarded:
     )
 
 
+@lru_cache(maxsize=512)
+def _alike(seed: int, needs: frozenset[Need]) -> tuple[list[Rewarded], list[Rewarded]]:
+    """Three tasks, each with one to four chains that are the same; and three tasks that are the same."""
+    rng, copies = np.random.default_rng(seed), 1 + seed % 4
+    tasks = [chain(rng, needs, copies, task=str(number)) for number in range(3)]
+    return tasks, [chain(np.random.default_rng(3), needs, copies, task=str(n), returns=1.0) for n in range(3)]
+
+
 @every_rule
-@few
-@given(rng=seeds(), copies=st.integers(1, 4))
-def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, rng: np.random.Generator, copies: int) -> None:
+@each_seed
+def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, seed: int) -> None:
     """Exactly zero for what compares within a task, over the batch when that is all alike; never nan."""
-    tasks = [chain(rng, rule, copies, task=str(number)) for number in range(3)]
+    tasks, even = _alike(seed, frozenset(needs_of(rule)))
     credited = rule(tasks)
     assert all(np.isfinite(side).all() for c in credited for side in sides(c))
     match compares_with(rule):
@@ -215,29 +216,32 @@ def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, rng: np.rando
             assert all(nothing(c) for c in credited)
             assert all(nothing(c) for c in rule(tasks[:1]))
         case "batch":
-            even = [chain(np.random.default_rng(3), rule, copies, task=str(n), returns=1.0) for n in range(3)]
             assert all(nothing(c) for c in rule(even))
         case "nothing":
             pass
 
 
+@lru_cache(maxsize=512)
+def _pair(seed: int, needs: frozenset[Need]) -> list[Rewarded]:
+    """A task with two chains that are the same, and one with one."""
+    rng = np.random.default_rng(seed)
+    return [chain(rng, needs, copies) for copies in (2, 1)]
+
+
 @every_rule
-@few
-@given(rng=seeds())
-def test_paths_that_are_alike_get_the_same(rule: Credit, rng: np.random.Generator) -> None:
-    pair, other = chain(rng, rule, 2), chain(rng, rule, 1)
-    credited = rule([pair, other])[0]
+@each_seed
+def test_paths_that_are_alike_get_the_same(rule: Credit, seed: int) -> None:
+    pair = _pair(seed, frozenset(needs_of(rule)))
+    credited = rule(pair)[0]
     half = (len(credited.tree.token) - int(credited.tree.span[1])) // 2
     for side in sides(credited):
         assert np.allclose(side[-half:], side[-2 * half : -half], rtol=0, atol=CLOSE)
 
 
-@every_rule
-@few
-@given(seed=FEW_SEEDS)
-def test_statistics_are_over_paths_however_many_texts_they_are_read_in(rule: Credit, seed: int) -> None:
-    """Whether a turn is read as more of one text or begins a new one, which is a row of its own, changes nothing."""
-    whole = forest(seed, rule, edits=0.0)
+@lru_cache(maxsize=512)
+def _in_texts(seed: int, needs: frozenset[Need]) -> tuple[list[Rewarded], list[Rewarded]]:
+    """Trees whose paths are one text each, and the same with a text for every turn."""
+    whole = _forest(seed, needs, edits=0.0)
     inner = [np.isin(np.arange(each.tree.nodes), each.tree.parent) for each in whole]
     rebuilt = []
     for each, goes_on in zip(whole, inner, strict=True):
@@ -245,13 +249,20 @@ def test_statistics_are_over_paths_however_many_texts_they_are_read_in(rule: Cre
         again = (columns["kind"] == OBSERVATION) & goes_on & (np.diff(each.tree.span) > 0)
         columns["kind"] = np.where(again, EDIT, columns["kind"]).astype(np.int8)
         rebuilt.append(replace(each, tree=replace(each.tree, **columns)))
+    return whole, rebuilt
+
+
+@every_rule
+@each_seed
+def test_statistics_are_over_paths_however_many_texts_they_are_read_in(rule: Credit, seed: int) -> None:
+    """Whether a turn is read as more of one text or begins a new one, which is a row of its own, changes nothing."""
+    whole, rebuilt = _in_texts(seed, frozenset(needs_of(rule)))
     for one, other in zip(rule(whole), rule(rebuilt), strict=True):
         assert same(one, other)
 
 
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_the_order_of_trees_does_not_matter(rule: Credit, seed: int) -> None:
     trees = forest(seed, rule)
     order = np.random.default_rng(seed).permutation(len(trees)).tolist()
@@ -260,14 +271,19 @@ def test_the_order_of_trees_does_not_matter(rule: Credit, seed: int) -> None:
         assert same(again, credited[place])
 
 
+@lru_cache(maxsize=512)
+def _turned(seed: int, needs: frozenset[Need]) -> tuple[list[Rewarded], list[list[int]], list[Rewarded]]:
+    """Trees, the numbers of their nodes in another order, and the trees in that order."""
+    trees, rng = _forest(seed, needs), np.random.default_rng(seed)
+    orders = [shuffled(each, rng) for each in trees]
+    return trees, orders, [subtree_in_order(each, order) for each, order in zip(trees, orders, strict=True)]
+
+
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_the_order_of_paths_does_not_matter(rule: Credit, seed: int) -> None:
     """The branches of a root, in another order."""
-    trees, rng = forest(seed, rule), np.random.default_rng(seed)
-    orders = [shuffled(each, rng) for each in trees]
-    turned = [subtree_in_order(each, order) for each, order in zip(trees, orders, strict=True)]
+    trees, orders, turned = _turned(seed, frozenset(needs_of(rule)))
     for one, order, other in zip(rule(trees), orders, rule(turned), strict=True):
         words = words_of(one.tree, order)
         for mine, again in zip(sides(one), sides(other), strict=True):
@@ -313,8 +329,7 @@ def subtree_in_order(one: Rewarded, order: list[int]) -> Rewarded:
 
 
 @every_rule
-@few
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_what_is_given_stays_as_it_is(rule: Credit, seed: int) -> None:
     trees = _forest.__wrapped__(seed, frozenset(needs_of(rule)))
     arrays = [column for each in trees for column in (*each.channels.values(), *each.estimates.values())]
@@ -330,7 +345,7 @@ def test_batches_with_nothing_in_them(rule: Credit) -> None:
     rng = np.random.default_rng(0)
     assert rule([]) == []
     bare = dressed(build(N(parent=-1, kind=PROMPT)), rng, needs_of(rule))
-    failed = chain(rng, rule, 2, task="failed")
+    failed = chain(rng, frozenset(needs_of(rule)), 2, task="failed")
     columns = failed.tree.columns()
     columns["outcome"] = np.where(np.isin(columns["outcome"], COUNTED), Outcome.FAILED, columns["outcome"]).astype(
         np.int8

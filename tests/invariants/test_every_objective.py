@@ -343,6 +343,12 @@ def policies(dtype: str) -> tuple[Policy, Policy]:
     return one, other
 
 
+@cache
+def _replica(policy: Policy) -> Policy:
+    """A copy, made once: nothing changes its weights."""
+    return policy.replica()
+
+
 def gradient_through(
     objective: Objective,
     batch: Batch,
@@ -362,7 +368,7 @@ def gradient_through(
     for weight in weights:
         weight.grad = None
     context = ObjectiveContext(
-        reference=pair[1].replica(), mean_turn_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4
+        reference=_replica(pair[1]), mean_turn_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4
     )
     metrics = learner.backward(
         batch, objective, Normalizer(), context=context, old=old if OLD_LOGPROBS in needs_of(objective) else None
@@ -385,7 +391,7 @@ def _with_ends(batch: Batch, seed: int) -> Batch:
 def test_a_forest_in_stretches_is_path_by_path(objective: Objective) -> None:
     """Branches disagree in sign about tokens that they share, and some ratios are clipped."""
     # A setting is no matter of how often a forest is cut.
-    assert_stretches_are_paths(objective, "float64", 1e-10, CUTS if objective in DEFAULTS.values() else CUTS[1:3])
+    assert_stretches_are_paths(objective, "float64", 1e-10, CUTS if objective in DEFAULTS.values() else CUTS[2:3])
 
 
 @with_defaults

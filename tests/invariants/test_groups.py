@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, chains, random_tree, rewarded, seeds
+from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, chains, random_tree, rewarded, seeds, sides
 
 from bough.batch import pack
 from bough.credit import Grpo, dr_grpo, rloo
@@ -17,11 +17,9 @@ few = st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=1, max_si
 
 def first_actions(credited: Credited) -> list[tuple[float, float]]:
     """Gain and lose at the first token of each chain, in order."""
-    tree = credited.tree
-    return [
-        (float(credited.positive[tree.span[node]]), float(credited.negative[tree.span[node]]))
-        for node in np.flatnonzero(tree.parent == 0)
-    ]
+    tree, (positive, negative) = credited.tree, sides(credited)
+    begins = tree.span[np.flatnonzero(tree.parent == 0)]
+    return [*zip(positive[begins].tolist(), negative[begins].tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

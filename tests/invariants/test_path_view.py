@@ -52,7 +52,8 @@ def test_a_loss_over_tokens_is_the_same_in_both_views(share: Normalizer) -> None
 
     for part in (None, 0, 1):
         metrics, whole = gradient(WHOLE, 10**6, part)
-        for micro_tokens in (1, 50, 10**6):
+        # Shares of a minibatch and splits of rows meet in one split.
+        for micro_tokens in (1, 50, 10**6) if part is None else (50,):
             other_metrics, other = gradient(ByPath(), micro_tokens, part)
             assert other_metrics["loss/total"] == pytest.approx(metrics["loss/total"], rel=1e-5)
             for one, two in zip(whole, other, strict=True):

@@ -8,16 +8,17 @@ import torch
 from hypothesis import given, settings
 from tests.trees import (
     ACTION,
-    FEW_SEEDS,
     OBSERVATION,
     PROMPT,
     N,
     build,
     dressed,
+    each_seed,
     in_pieces,
     random_tree,
     rewarded,
     seeds,
+    sides,
 )
 
 from bough.batch import pack
@@ -47,12 +48,11 @@ def cut(needs: frozenset[Need], seed: int) -> tuple[list[Rewarded], list[Rewarde
 
 
 @every_rule
-@settings(max_examples=6)
-@given(seed=FEW_SEEDS)
+@each_seed
 def test_the_credit_of_tokens_is_that_of_the_uncut_tree(rule: Credit, seed: int) -> None:
     whole, pieces = cut(frozenset(needs_of(rule)), seed)
     for one, other in zip(rule(whole), rule(pieces), strict=True):
-        for mine, theirs in ((one.positive, other.positive), (one.negative, other.negative)):
+        for mine, theirs in zip(sides(one), sides(other), strict=True):
             assert np.allclose(mine, theirs, rtol=1e-6, atol=1e-6)
         assert one.value_targets.keys() == other.value_targets.keys()
         for name, goal in one.value_targets.items():

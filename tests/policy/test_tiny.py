@@ -1,11 +1,10 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.forks import script
 
 from bough.context import conversation
 from bough.policy import Pretrained, Tiny
@@ -49,8 +48,8 @@ def test_the_same_texts_give_the_same_model_in_another_process() -> None:
     here: dict[str, str] = {}
     torch.manual_seed(7)
     exec(SHOW, here)
-    there = subprocess.run([sys.executable, "-c", f"{SHOW}print(shown)"], capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == here["shown"]
+    with script(f"{SHOW}print(shown)") as there:
+        assert there.wait().out.strip() == here["shown"]
 
 
 def test_the_seed_changes_the_weights_and_nothing_outside() -> None:

@@ -268,7 +268,7 @@ def test_an_action_after_an_opened_thinking_begins_within_it() -> None:
 
 CONFIGS = {
     "qwen3": Qwen3Config(**folders.SIZES, tie_word_embeddings=True, head_dim=16),
-    "mistral-7b": MistralConfig(**folders.SIZES),
+    "mistral-7b": MistralConfig(**folders.SIZES, sliding_window=None),
 }
 """One that appends, and one that renders the first turn again."""
 

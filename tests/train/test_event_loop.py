@@ -34,6 +34,24 @@ def test_without_a_running_loop_the_coroutine_runs_in_this_thread() -> None:
     assert thread == threading.current_thread().name
 
 
+def test_the_handler_of_ctrl_c_does_not_hold_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 takes handlers for numbers, and writes each as text when it is none."""
+    handlers = list[str]()
+
+    def known(value: object, kind: object) -> object:
+        del kind
+        handlers.append(repr(value))
+        return value
+
+    async def result() -> str:
+        return "a whole tree"
+
+    monkeypatch.setitem(vars(signal), "_int_to_enum", known)
+    assert run_coroutine(result()) == "a whole tree"
+    assert handlers
+    assert not any("a whole tree" in each for each in handlers)
+
+
 def test_in_a_running_loop_the_coroutine_has_a_loop_of_its_own() -> None:
     (thread, loop) = _in_a_running_loop(lambda: run_coroutine(_threads_of_loops()))
     assert thread.startswith("bough-loop")

@@ -28,7 +28,12 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
     it ends. Ctrl-C cancels `main` and raises `KeyboardInterrupt` after its clean-up; a second Ctrl-C raises it at
     once.
     """
-    return _run_in_thread(main) if in_event_loop() else asyncio.run(_interruptible(main))
+    if in_event_loop():
+        return _run_in_thread(main)
+    results: list[T] = []
+    # Not the result of the task: Python 3.11 writes that as text, whole trees, whenever the handler of Ctrl-C is read.
+    asyncio.run(_interruptible(main, results))
+    return results[0]
 
 
 def interrupt() -> None:
@@ -51,14 +56,16 @@ def interrupt() -> None:
         _mains[0].get_loop().call_soon_threadsafe(bool)  # wakes the loop
 
 
-async def _interruptible(main: Coroutine[Any, Any, T]) -> T:
+async def _interruptible(main: Coroutine[Any, Any, T], results: list[T]) -> None:
+    """Adds the result of `main` to `results`."""
     if threading.current_thread() is not threading.main_thread():
-        return await main
+        results.append(await main)
+        return
     task = asyncio.current_task()
     assert task is not None
     _mains.append(task)
     try:
-        return await main
+        results.append(await main)
     except asyncio.CancelledError:
         # Ctrl-C that is not ignored cancels too, and `asyncio.run` makes it a `KeyboardInterrupt`.
         if task.cancelling() and not callable(signal.getsignal(signal.SIGINT)):

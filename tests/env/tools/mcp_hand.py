@@ -1,4 +1,7 @@
-"""A server of MCP by hand: `python mcp_hand.py NAME`. The argument `result` of its tool `say` is the result."""
+"""A server of MCP by hand, which starts sooner than one of the SDK: `python mcp_hand.py NAME`.
+
+The argument `result` of its tool `say` is the result. The server `counter` has some of the tools of `mcp_server.py`.
+"""
 
 import json
 import os
@@ -8,8 +11,27 @@ import time
 SAY = {"name": "say", "description": "says", "inputSchema": {"type": "object"}}
 EVIL = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
 
+NUMBER = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+COUNTER = [{"name": name, "inputSchema": {"type": "object"}} for name in ("hang", "die", "process")]
+total = [int(os.environ.get("BEGIN", "0"))]
+
+
+def count(tool: str, arguments: dict[str, int]) -> dict[str, object]:
+    """The result of a tool of the counter."""
+    if tool == "hang":
+        time.sleep(100)
+    if tool == "die":
+        os._exit(3)
+    text = f"{os.getpid()} {sys.argv[2:]}"
+    if tool == "add":
+        total.append(arguments["amount"])
+        text = str(sum(total))
+    return {"content": [{"type": "text", "text": text}]}
+
 
 def tools(name: str, listed: int) -> list[object]:
+    if name == "counter":
+        return [{"name": "add", "inputSchema": NUMBER}, *COUNTER]
     if name == "empty":
         return []
     if name == "endless":
@@ -59,7 +81,7 @@ def main(name: str) -> None:
             result = {"tools": tools(name, listed)}
         elif method == "tools/call":
             given = request["params"]["arguments"]
-            result = given.get("result", {})
+            result = count(request["params"]["name"], given) if name == "counter" else given.get("result", {})
             for noise in given.get("noise", ()):
                 write(noise)
             sys.stdout.write("x" * given.get("characters", 0))

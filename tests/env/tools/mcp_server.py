@@ -59,5 +59,4 @@ if __name__ == "__main__":
     elif port:
         server.run(transport="streamable-http", port=int(port))
     else:
-        time.sleep(float(os.environ.get("SLEEP", "0")))
         server.run(transport="stdio")

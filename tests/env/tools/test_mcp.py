@@ -1,13 +1,13 @@
-"""MCP servers as tools: real servers, over standard input and output and over HTTP.
+"""MCP servers as tools: servers of both versions of the SDK, over standard input and output and over HTTP.
 
-`test_mcp_sdk1.py` runs this file again with version 1 of the SDK as the client.
+What a server's SDK does not change is tested with a server by hand, which starts in a fraction of the time.
+`test_mcp_sdk1.py` runs some tests of this file again with version 1 of the SDK as the client.
 """
 
 # ruff: noqa: ARG001
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 from tests.env.play import is_running
 from tests.env.tools.mcp_http import SERVER, end, free_port, serve, wait
+from tests.forks import Fork
 
 from bough.config import dump, load
 from bough.env import Branching, EnvFault, McpHttp, McpStdio, Replay, State, Step, ToolsEnv, call, tools_env
 from bough.tree import Action
 
 HAND = str(Path(__file__).with_name("mcp_hand.py"))
+SLEEP = "import time; time.sleep(60)"
 SDK1 = Path(sys.prefix) / "mcp1"
 PATHS = {1: str(SDK1), 2: ""}
 """The path of a server's process, by the version of the SDK that it uses."""
@@ -42,7 +44,7 @@ def double(number: int) -> int:
 
 
 def stdio(**settings: Any) -> ToolsEnv | Replay:
-    server = McpStdio(command=sys.executable, **{"args": (SERVER,), **settings})
+    server = McpStdio(command=sys.executable, **{"args": (HAND, "counter"), **settings})
     return tools_env(tools=[double], servers=[server], tasks=rows, reward=counted)
 
 
@@ -82,7 +84,7 @@ def http(request: pytest.FixtureRequest) -> Iterator[Callable[..., ToolsEnv | Re
 
 @pytest.mark.parametrize("sdk", PATHS)
 def test_tools_of_a_process_are_listed_called_and_checked_beside_functions(sdk: int) -> None:
-    env = stdio(env={"PYTHONPATH": PATHS[sdk]})
+    env = stdio(args=(SERVER,), env={"PYTHONPATH": PATHS[sdk]})
     assert env.branching is Branching.NONE
     state = first(env)
     assert [tool.name for tool in state.tools] == ["double", "add", "refuse", "hang", "die", "process"]
@@ -109,7 +111,7 @@ def test_tools_of_a_process_are_listed_called_and_checked_beside_functions(sdk: 
 
 
 def test_each_episode_has_a_process_that_ends_with_it() -> None:
-    env = stdio(args=(SERVER, "{goal}", "$HOME", "{other}"), env={"BEGIN": "{goal}"})
+    env = stdio(args=(HAND, "counter", "{goal}", "$HOME", "{other}"), env={"BEGIN": "{goal}"})
     (task,) = env.tasks("train", 1, 0)
     goal = task.data["goal"]
     start = env.start(task)
@@ -133,13 +135,12 @@ def test_a_child_that_left_the_session_of_its_server_ends_with_it() -> None:
     assert ends(pid(step))
 
 
-@pytest.mark.parametrize("sdk", PATHS)
-def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one(sdk: int) -> None:
-    env = stdio(env={"PYTHONPATH": PATHS[sdk]})
+def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one() -> None:
+    env = stdio()
     start = first(env)
     step = env.step(start, call("process"))
     os.kill(pid(step), signal.SIGKILL)
-    with pytest.raises(EnvFault, match=r"MCP server .*mcp_server\.py, tool add: ") as fault:
+    with pytest.raises(EnvFault, match=r"MCP server .*mcp_hand\.py counter, tool add: ") as fault:
         env.step(step.state, call("add", amount=1))
     assert "no result within" not in str(fault.value), "no wait for the deadline of a call"
     with pytest.raises(EnvFault, match="tool die: "):
@@ -148,9 +149,8 @@ def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one(
     env.close()
 
 
-@pytest.mark.parametrize("sdk", PATHS)
-def test_a_hung_server_is_a_fault_and_ends(sdk: int) -> None:
-    env = stdio(env={"PYTHONPATH": PATHS[sdk]}, deadline_s=1.5)
+def test_a_hung_server_is_a_fault_and_ends() -> None:
+    env = stdio(deadline_s=1.5)
     step = env.step(first(env), call("process"))
     with pytest.raises(EnvFault, match=r"tool hang: no result within 1\.5 s"):
         env.step(step.state, call("hang"))
@@ -191,7 +191,7 @@ def test_a_server_that_does_not_start_is_a_fault_with_the_reason() -> None:
         ({"command": str(Path(HAND).parent)}, "tools', a folder; need a program"),
         ({"command": sys.executable, "args": ("a\0b",)}, "got a zero byte in the command"),
         ({"command": sys.executable, "args": ("-c", "")}, "did not start: "),
-        ({"command": sys.executable, "args": (SERVER,), "env": {"SLEEP": "60"}, "startup_s": 1.0}, "within 1 s"),
+        ({"command": sys.executable, "args": ("-c", SLEEP), "startup_s": 1.0}, "within 1 s"),
     ):
         env = tools_env(servers=[McpStdio(**settings)], tasks=rows, reward=counted)  # type: ignore[arg-type]
         with pytest.raises(EnvFault, match=message):
@@ -224,20 +224,20 @@ def test_no_server_at_an_address_is_a_fault() -> None:
         first(nowhere)
 
 
-def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import sys, time\nsys.path[:0] = sys.argv[1:]\nimport test_mcp as t\n"
-        "env = t.stdio(args=(t.HAND, 'plain'))\n"
-        "step = env.step(t.first(env), t.call('say', child=1))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
-    )
-    command = [sys.executable, str(script), str(Path(__file__).parent), str(Path(__file__).parents[3])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
-        assert run.stdout is not None
-        server = int(run.stdout.readline())
+def say_and_sleep() -> None:
+    """A run that has a server with a child."""
+    env = stdio(args=(HAND, "plain"))
+    step = env.step(first(env), call("say", child=1))
+    print(pid(step), flush=True)
+    time.sleep(30)
+
+
+def test_no_process_outlives_a_killed_run() -> None:
+    with Fork(say_and_sleep) as run:
+        server = int(run.line())
         assert is_running(server)
-        run.kill()
-    assert ends(server)
+        run.send(signal.SIGKILL)
+        assert ends(server)
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
