@@ -153,6 +153,18 @@ def test_a_disk_that_fills_up(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None
     assert "whose download filled the disk; free space, or set HF_HOME" in refused()
 
 
+def test_a_cache_that_is_not_writable(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("org/name", FILES)
+
+    def locked(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/cache/blobs")
+
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", locked)
+    message = refused()
+    assert "which the cache can't keep ([Errno 13] Permission denied: '/cache/blobs'); make the folder" in message
+    assert "can't be reached" not in message
+
+
 def test_a_copy_of_another_program(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = hub.add("org/name", FILES)
     copy = tmp_path / "cache" / "hub" / "models--org--name"
