@@ -112,6 +112,14 @@ def test_columns_and_splits_are_named(hub: Hub) -> None:
         function_calls_env("org/calls")
 
 
+def test_a_named_column_of_splits_decides(hub: Hub) -> None:
+    found = [{"prompt": str(n), "part": part} for n, part in enumerate(("train", "dev", "test", "dev"))]
+    held = {"prompt": "x", "part": "dev"}
+    hub.add("org/parts", {"train.jsonl": lines(*found), "test.jsonl": lines(held)}, "datasets")
+    assert sizes(HubDataset(id="org/parts"), "prompt") == {"train": 4, "dev": 0, "test": 1}
+    assert sizes(HubDataset(id="org/parts", columns={"split": "part"}), "prompt") == {"train": 1, "dev": 3, "test": 1}
+
+
 def test_one_source_of_rows() -> None:
     with pytest.raises(ValueError, match="PromptsEnv: got no rows and dataset; need one of the two"):
         PromptsEnv(rewards=("a:b",))

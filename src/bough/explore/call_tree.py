@@ -36,9 +36,9 @@ class CallTree:
         other tokens, before any call ended                below the root
 
     An `EDIT` is below the call with which it shares most answers; of several most messages, besides the system messages
-    at the begin; of several one whose answer it quotes, in its text or in the arguments of a call; of several the one
-    that ended last. What shares and quotes nothing is below the conversation with which the episode began. A prompt is
-    an `EDIT` though it continues an earlier call, if it has the answer of a later one after changed messages, or a
+    at the beginning; of several one whose answer it quotes, in its text or in the arguments of a call; of several the
+    one that ended last. What shares and quotes nothing is below the conversation with which the episode began. A prompt
+    is an `EDIT` though it continues an earlier call, if it has the answer of a later one after changed messages, or a
     changed answer.
 
     So a path that is continued in two ways has two branches: parallel calls, and sub-agents, whose prompts are an

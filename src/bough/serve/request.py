@@ -201,7 +201,7 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def short(value: object) -> str:
-    """The begin of a value as Python writes it; most of a large value is not written at all."""
+    """The beginning of a value as Python writes it; most of a large value is not written at all."""
     shown = reprlib.Repr()
     shown.maxlevel = 2
     return shown.repr(value)[:80]
