@@ -95,7 +95,7 @@ class CallTree:
             new.first = before.first and (edit is None or EditKind.CONVERSATION not in edit.kinds)
             parent = before.node
             if edit is None:
-                tokens, seen = prompt[len(before.text) :], len(before.call.prompt.messages) + 1
+                tokens, seen = prompt[len(before.tokens) :], len(before.call.prompt.messages) + 1
             else:
                 kind, tokens = Kind.EDIT, prompt
         if not tokens:

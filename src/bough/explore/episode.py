@@ -75,7 +75,7 @@ class Ending:
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def answer_of(renderer: Renderer, prompt: Prompt, completion: Completion) -> ClientAction:
+def client_answer(renderer: Renderer, prompt: Prompt, completion: Completion) -> ClientAction:
     """What the client of a call gets, whatever the run's parser is."""
     cut = cut_at(renderer, completion, prompt.stops)
     tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
@@ -196,7 +196,7 @@ class Episode:
         rollout, guard = self._rollout, self._rollout.agent.guard
         if guard is None:
             return ""
-        action = answer_of(rollout.agent.renderer, prompt, completion)
+        action = client_answer(rollout.agent.renderer, prompt, completion)
         decision = await rollout.deadlines.until(
             check_action(guard, action.checked, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",
