@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -124,9 +124,11 @@ class HubDataset:
         """The folder of the data set, and the files of each split of the tasks."""
         repo, found = self.hub_repo(), dict[str, list[str]]()
 
-        def select(listing: Mapping[str, int]) -> Sequence[str]:
+        def select(listing: Mapping[str, int], commit: str) -> Sequence[str]:
             found.clear()
-            found.update(self._chosen(split_files(listing, _card(repo, listing), self.config)))
+            # The card of another commit may name other files.
+            card = _card(replace(repo, revision=commit), listing)
+            found.update(self._chosen(split_files(listing, card, self.config)))
             own = [CARD] if CARD in listing else []
             return [*own, *dict.fromkeys(name for names in found.values() for name in names)]
 
@@ -161,7 +163,7 @@ def _card(repo: HubRepo, listing: Mapping[str, int]) -> Mapping[str, Any]:
     """
     if CARD not in listing:
         return {}
-    folder = snapshot(repo, lambda _: [CARD], lambda cached: (cached / CARD).is_file())
+    folder = snapshot(repo, lambda _listing, _commit: [CARD], lambda cached: (cached / CARD).is_file())
     import huggingface_hub
 
     try:
