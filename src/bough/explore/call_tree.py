@@ -65,12 +65,12 @@ class CallTree:
         root = _common_prefix(begins)
         info = _texts(self.writer.format.renderer, root, next((each.calls[0] for each, _ in ended if each.calls), None))
         self.writer.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=root, info=info))
-        unused = 0
+        dropped = 0
         for place, (episode, ending) in enumerate(ended):
             placed = self._add_calls(place, episode, len(root))
-            unused += self._add_ends(place, episode, placed, ending)
+            dropped += self._add_ends(place, episode, placed, ending)
         self._order()
-        self._count([episode for episode, _ in ended], unused)
+        self._count([episode for episode, _ in ended], dropped)
 
     def _add_calls(self, place: int, episode: Episode, root: int) -> list[PlacedCall]:
         """Add the calls of an episode."""
@@ -148,12 +148,12 @@ class CallTree:
             self.keys[number] = (place, 2, (), 0)
         return len(dropped)
 
-    def _count(self, episodes: Sequence[Episode], unused: int) -> None:
+    def _count(self, episodes: Sequence[Episode], dropped: int) -> None:
         builder = self.writer.builder
         builder.counts = replace(
             builder.counts,
             edits=dict(sorted(self.edits.items())),
-            abandoned=unused,
+            abandoned=dropped,
             disconnects=sum(each.disconnects for each in episodes),
             rejected=sum(each.rejections.total() for each in episodes),
         )
