@@ -90,6 +90,13 @@ def test_files_of_a_split(names: list[str], configs: list[Any], chosen: str, fou
             "b",
             "no config 'b' in its card, and no such folder of files; need one of its folders, a, or",
         ),
+        (["a.csv"], [], "b", "and no such folder of files; need no config"),
+        (
+            ["a.csv"],
+            [{"config_name": "x", "data_dir": "gone"}],
+            "",
+            "card has the folder gone for the config x, in which no file has a format",
+        ),
     ],
 )
 def test_what_is_not_clear_is_refused(names: list[str], configs: list[Any], chosen: str, message: str) -> None:

@@ -112,6 +112,23 @@ def test_columns_and_splits_are_named(hub: Hub) -> None:
         function_calls_env("org/calls")
 
 
+def test_card_and_files_are_of_one_commit(hub: Hub) -> None:
+    files = {**FILES, "newer.csv": b"question,answer\n2?,2\n"}
+    hub.add("org/sums", files, "datasets")
+    HubDataset(id="org/sums", config="main").rows()
+    hub.add("org/sums", {**files, "README.md": CARD.replace(b"other.csv", b"newer.csv")}, "datasets")
+    # Its file is not in the cache, so it is one of the newest commit, whose card names another file.
+    assert [row["question"] for row in HubDataset(id="org/sums", config="other").rows()] == ["2?"]
+
+
+def test_a_named_column_of_splits_decides(hub: Hub) -> None:
+    found = [{"prompt": str(n), "part": part} for n, part in enumerate(("train", "dev", "test", "dev"))]
+    held = {"prompt": "x", "part": "dev"}
+    hub.add("org/parts", {"train.jsonl": lines(*found), "test.jsonl": lines(held)}, "datasets")
+    assert sizes(HubDataset(id="org/parts"), "prompt") == {"train": 4, "dev": 0, "test": 1}
+    assert sizes(HubDataset(id="org/parts", columns={"split": "part"}), "prompt") == {"train": 1, "dev": 3, "test": 1}
+
+
 def test_one_source_of_rows() -> None:
     with pytest.raises(ValueError, match="PromptsEnv: got no rows and dataset; need one of the two"):
         PromptsEnv(rewards=("a:b",))

@@ -15,7 +15,8 @@ REPO = HubRepo(kind="model", name="org/name", field="path")
 FILES = {"small.txt": b"small", "large.bin": bytes(range(256)) * 512, "not_wanted.txt": b"no"}
 
 
-def wanted(listing: Mapping[str, int]) -> list[str]:
+def wanted(listing: Mapping[str, int], commit: str) -> list[str]:
+    assert len(commit) == 40
     return [name for name in listing if name != "not_wanted.txt"]
 
 
@@ -35,7 +36,8 @@ def test_files_are_downloaded_once(
     commit = hub.add("org/name", FILES)
     folder = snapshot(REPO, wanted)
     assert folder.name == commit
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {name: FILES[name] for name in wanted(FILES)}
+    expected = {name: FILES[name] for name in wanted(FILES, commit)}
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == expected
     told = capsys.readouterr().err
     assert f"org/name: downloading 2 files, 128.0 KiB, from {hub.url} to " in told
     assert "GiB free" in told
@@ -151,6 +153,18 @@ def test_a_disk_that_fills_up(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
     assert "whose download filled the disk; free space, or set HF_HOME" in refused()
+
+
+def test_a_cache_that_is_not_writable(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("org/name", FILES)
+
+    def locked(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/cache/blobs")
+
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", locked)
+    message = refused()
+    assert "which the cache can't keep ([Errno 13] Permission denied: '/cache/blobs'); make the folder" in message
+    assert "can't be reached" not in message
 
 
 def test_a_copy_of_another_program(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

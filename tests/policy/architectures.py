@@ -118,7 +118,7 @@ ARCHITECTURES: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     ),
     "MiniMax-Text-01": (
-        "its cache differs",
+        "its cache gives other logits, so each token computes its whole text",
         "minimax",
         {**HEADS, **LOCAL_EXPERTS, "layer_types": ["linear_attention", "full_attention"], "block_size": 4},
     ),

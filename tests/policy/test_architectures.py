@@ -26,6 +26,7 @@ from bough.learner.memory_forecast import measure_chunk_memory
 from bough.learner.token_outputs import read, token_outputs, values_of
 from bough.objective import Normalizer, PpoClip
 from bough.policy import Lora, Pretrained
+from bough.policy.model import CausalModel
 from bough.policy.policy import Policy
 from bough.policy.policy_model import PolicyModel
 
@@ -169,6 +170,18 @@ def test_a_value_head_reads_the_models_own_states() -> None:
         wanted = critic(states[[16, 4]])
     (name,) = wanted
     torch.testing.assert_close(values_of(policy, critic, packed, 8)[name], wanted[name], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("family", "method"), [("Granite 3", "hidden"), ("LFM2", "decode")])
+def test_a_device_without_memory_is_not_blamed_on_the_architecture(
+    family: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(CausalModel, method, full)
+    with pytest.raises(ValueError, match="got too little memory on cpu for the check of architecture"):
+        made(config_of(family))
 
 
 def test_what_needs_the_attention_of_the_caller_is_refused() -> None:

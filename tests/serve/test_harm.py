@@ -135,6 +135,20 @@ def test_a_refusal_says_what_to_do(raw: dict[str, Any] | str, message: str) -> N
     assert message in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"stop": ""}, "stop: String should have at least 1 character, got ''; change or leave out the field"),
+        ({"top_k": 3}, "top_k: got 3.0, which this server can't follow; need -1 or 0, or leave it out"),
+    ],
+    ids=["of a union", "neutral"],
+)
+def test_a_refusal_has_the_field_and_one_remedy(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        parse(ChatRequest, json.dumps(CHAT | fields).encode())
+    assert (refused.value.message, refused.value.param) == (message, next(iter(fields)))
+
+
 def test_unknown_fields_are_one_error() -> None:
     with pytest.raises(ApiError, match="'0': got a field that this server does not have"):
         parse(ChatRequest, json.dumps(CHAT | {str(n): 1 for n in range(5000)}).encode())

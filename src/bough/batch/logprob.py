@@ -115,7 +115,7 @@ class _Chosen(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         target: Tensor,
-        shape: LogitMap,
+        logit_map: LogitMap,
         entropy: bool,
         tile: tuple[int, int],
         limits: Allowed | None,
@@ -131,7 +131,7 @@ class _Chosen(torch.autograd.Function):
             top = chosen.new_full((len(read),), -torch.inf)  # the largest logit so far
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
-                logits = _logits(read, weight, bias, cols, shape, buffers[0])
+                logits = _logits(read, weight, bias, cols, logit_map, buffers[0])
                 _forbid(logits, limits, rows, cols)
                 inside, place = _inside(wanted, cols)
                 picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
@@ -146,7 +146,7 @@ class _Chosen(torch.autograd.Function):
             if spread is not None:
                 spread[rows] = normaliser[rows] - mean / total
         ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, logits if whole else None)
-        ctx.shape, ctx.tile, ctx.limits = shape, tile, limits
+        ctx.logit_map, ctx.tile, ctx.limits = logit_map, tile, limits
         return chosen, spread
 
     @staticmethod
@@ -166,10 +166,10 @@ class _Chosen(torch.autograd.Function):
             read, wanted, pull = hidden[rows].to(factor), target[rows], grad_logprob[rows, None]
             for cols in _slices(len(weight), ctx.tile[1]):
                 known = whole is not None
-                logits = whole if known else _logits(read, weight, bias, cols, ctx.shape, buffers[0])
+                logits = whole if known else _logits(read, weight, bias, cols, ctx.logit_map, buffers[0])
                 if not known:
                     _forbid(logits, ctx.limits, rows, cols)
-                slope = _slope(logits, ctx.shape)
+                derivative = _derivative(logits, ctx.logit_map)
                 logprobs = torch.sub(logits, normaliser[rows, None], out=_view(buffers[0], logits))
                 # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
                 if spread is None or grad_entropy is None:
@@ -180,10 +180,10 @@ class _Chosen(torch.autograd.Function):
                     grad = logprobs.exp_().mul_(pulls).neg_()
                 inside, place = _inside(wanted, cols)
                 grad.scatter_add_(1, place[:, None], torch.where(inside[:, None], pull, 0.0))
-                if ctx.shape[0] != 1.0:
-                    grad /= ctx.shape[0]
-                if slope is not None:
-                    grad *= slope
+                if ctx.logit_map[0] != 1.0:
+                    grad /= ctx.logit_map[0]
+                if derivative is not None:
+                    grad *= derivative
                 if to_bias is not None:
                     to_bias[cols] += grad.sum(dim=0)
                 grad = grad.to(factor)
@@ -215,7 +215,9 @@ def _factor(hidden: Tensor, weight: Tensor, wide: torch.dtype) -> torch.dtype:
     return hidden.dtype if hidden.is_cuda and halves else wide
 
 
-def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, shape: LogitMap, buffer: Tensor) -> Tensor:
+def _logits(
+    read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, logit_map: LogitMap, buffer: Tensor
+) -> Tensor:
     """One tile of logits, capped, over the temperature, in the dtype of `buffer`."""
     matrix = weight[cols].to(read.dtype).T
     logits = buffer[: len(read) * matrix.shape[1]].view(len(read), -1)
@@ -225,15 +227,15 @@ def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, shap
         torch.mm(read, matrix, out_dtype=buffer.dtype, out=logits)
     if bias is not None:
         logits += bias[cols].to(buffer.dtype)
-    temperature, cap = shape
+    temperature, cap = logit_map
     if cap is not None:
         logits.div_(cap).tanh_().mul_(cap)
     return logits if temperature == 1.0 else logits.div_(temperature)
 
 
-def _slope(logits: Tensor, shape: LogitMap) -> Tensor | None:
+def _derivative(logits: Tensor, logit_map: LogitMap) -> Tensor | None:
     """The derivative of capped logits by the output layer's; None without a cap."""
-    temperature, cap = shape
+    temperature, cap = logit_map
     # A forbidden logit is far below the cap, and has no gradient.
     return None if cap is None else (1 - (logits * (temperature / cap)).square_()).clamp_(min=0)
 

@@ -14,7 +14,7 @@ class Pages:
     """P pages, allocated to R slots.
 
     The pages of a slot, in order, are the path from the root of a tree to its last token. A page begins at any
-    position of the sequence and holds up to `PAGE_TOKENS` tokens. A slot uses a page up to the begin of its next page,
+    position of the sequence and holds up to `PAGE_TOKENS` tokens. A slot uses a page up to the start of its next page,
     so slots that diverge within a page share it up to the fork:
 
         page 7: 0 .. 31 | page 2: 32 .. 63 | page 9: 64 .. 95    slot 0

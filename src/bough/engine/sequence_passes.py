@@ -1,8 +1,8 @@
 """Passes of a model's own forward pass, for a model that runs path by path: texts of one length share a batch.
 
 Texts that begin in one pass with prompts of one length have a cache together, and keep one length until they leave. No
-text is padded, so a layer may do with its tokens what it likes. Nothing is shared between texts: a fork computes its
-prompt again.
+text is padded, so layers of any kind compute what they compute for one text. Nothing is shared between texts: a fork
+computes its prompt again.
 """
 
 from collections.abc import Collection, Iterator

@@ -70,6 +70,11 @@ def _listed(files: Sequence[str], configs: Sequence[Mapping[str, Any]], config: 
     folder = str(chosen.get("data_dir") or "").strip("/.")
     inside = [each for each in files if not folder or each.startswith(f"{folder}/")]
     if not (patterns := chosen.get("data_files")):
+        if not inside:
+            raise ValueError(
+                f"whose card has the folder {folder} for the config {name}, in which no file has a format that Bough "
+                "reads; need another config, or the revision @refs/convert/parquet"
+            )
         return _by_name(inside)
     found = {split: _matching(inside, each, folder) for split, each in _patterns(patterns).items()}
     if empty := [split for split, each in found.items() if not each]:
@@ -114,11 +119,9 @@ def _of_folder(files: Sequence[str], config: str) -> Sequence[str]:
     if config:
         inside = [file for file in files if file.startswith(f"{config}/")]
         if not inside:
-            folders = sorted({file.partition("/")[0] for file in files if "/" in file}) or ["none"]
-            raise ValueError(
-                f"which has no config {config!r} in its card, and no such folder of files; need one of its folders, "
-                f"{', '.join(folders)}, or no config"
-            )
+            folders = sorted({file.partition("/")[0] for file in files if "/" in file})
+            known = f"one of its folders, {', '.join(folders)}, or no config" if folders else "no config"
+            raise ValueError(f"which has no config {config!r} in its card, and no such folder of files; need {known}")
         return inside
     splits = {word for words in WORDS.values() for word in words} | {"data"}
     folders = sorted({file.partition("/")[0] for file in files if "/" in file} - splits)

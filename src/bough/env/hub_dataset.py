@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,14 +26,15 @@ class HubDataset:
     """Rows of a data set on the Hugging Face hub: its Parquet, JSON and CSV files, read without code of its own.
 
     The columns "id" and "split" of a data set are left out, since its ids may repeat in each split; `columns` takes
-    them in.
+    them in. A column of splits that it takes in decides in place of the split of the file.
 
     Attributes:
         id: "owner/name", or "owner/name@REVISION".
         config: The configuration; "" for the only or the default one.
         splits: The data set's split for each split of the tasks, {"train": "train", "test": "validation"}; or {"all":
             "train"}, whose rows a hash divides. {} takes the splits by their usual names, and divides a single one.
-        columns: The data set's column for a column of the rows, {"prompt": "question"}; the others keep their names.
+        columns: The data set's column for a column of the rows, {"prompt": "question"}; the others keep their names,
+            and one whose name is taken is left out.
         json_columns: Columns, by the names in the rows, whose texts are JSON, such as lists of tools.
 
     Raises:
@@ -116,15 +117,18 @@ class HubDataset:
                 row[name] = parse_json(row[name])
             except ValueError as error:
                 raise ValueError(f"{place}, column {name!r}: got {error}; need a text of JSON") from error
-        return row if split == ALL else {**row, "split": split}
+        # The user's column of splits decides before the file's split.
+        return row if split == ALL else row | {"split": row.get("split", split)}
 
     def _download(self) -> tuple[Path, dict[str, list[str]]]:
         """The folder of the data set, and the files of each split of the tasks."""
         repo, found = self.hub_repo(), dict[str, list[str]]()
 
-        def select(listing: Mapping[str, int]) -> Sequence[str]:
+        def select(listing: Mapping[str, int], commit: str) -> Sequence[str]:
             found.clear()
-            found.update(self._chosen(split_files(listing, _card(repo, listing), self.config)))
+            # The card of another commit may name other files.
+            card = _card(replace(repo, revision=commit), listing)
+            found.update(self._chosen(split_files(listing, card, self.config)))
             own = [CARD] if CARD in listing else []
             return [*own, *dict.fromkeys(name for names in found.values() for name in names)]
 
@@ -159,7 +163,7 @@ def _card(repo: HubRepo, listing: Mapping[str, int]) -> Mapping[str, Any]:
     """
     if CARD not in listing:
         return {}
-    folder = snapshot(repo, lambda _: [CARD], lambda cached: (cached / CARD).is_file())
+    folder = snapshot(repo, lambda _listing, _commit: [CARD], lambda cached: (cached / CARD).is_file())
     import huggingface_hub
 
     try:

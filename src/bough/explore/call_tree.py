@@ -36,9 +36,9 @@ class CallTree:
         other tokens, before any call ended                below the root
 
     An `EDIT` is below the call with which it shares most answers; of several most messages, besides the system messages
-    at the begin; of several one whose answer it quotes, in its text or in the arguments of a call; of several the one
-    that ended last. What shares and quotes nothing is below the conversation with which the episode began. A prompt is
-    an `EDIT` though it continues an earlier call, if it has the answer of a later one after changed messages, or a
+    at the beginning; of several one whose answer it quotes, in its text or in the arguments of a call; of several the
+    one that ended last. What shares and quotes nothing is below the conversation with which the episode began. A prompt
+    is an `EDIT` though it continues an earlier call, if it has the answer of a later one after changed messages, or a
     changed answer.
 
     So a path that is continued in two ways has two branches: parallel calls, and sub-agents, whose prompts are an
@@ -65,12 +65,12 @@ class CallTree:
         root = _common_prefix(begins)
         info = _texts(self.writer.format.renderer, root, next((each.calls[0] for each, _ in ended if each.calls), None))
         self.writer.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=root, info=info))
-        unused = 0
+        dropped = 0
         for place, (episode, ending) in enumerate(ended):
             placed = self._add_calls(place, episode, len(root))
-            unused += self._add_ends(place, episode, placed, ending)
+            dropped += self._add_ends(place, episode, placed, ending)
         self._order()
-        self._count([episode for episode, _ in ended], unused)
+        self._count([episode for episode, _ in ended], dropped)
 
     def _add_calls(self, place: int, episode: Episode, root: int) -> list[PlacedCall]:
         """Add the calls of an episode."""
@@ -95,7 +95,7 @@ class CallTree:
             new.first = before.first and (edit is None or EditKind.CONVERSATION not in edit.kinds)
             parent = before.node
             if edit is None:
-                tokens, seen = prompt[len(before.text) :], len(before.call.prompt.messages) + 1
+                tokens, seen = prompt[len(before.tokens) :], len(before.call.prompt.messages) + 1
             else:
                 kind, tokens = Kind.EDIT, prompt
         if not tokens:
@@ -148,12 +148,12 @@ class CallTree:
             self.keys[number] = (place, 2, (), 0)
         return len(dropped)
 
-    def _count(self, episodes: Sequence[Episode], unused: int) -> None:
+    def _count(self, episodes: Sequence[Episode], dropped: int) -> None:
         builder = self.writer.builder
         builder.counts = replace(
             builder.counts,
             edits=dict(sorted(self.edits.items())),
-            abandoned=unused,
+            abandoned=dropped,
             disconnects=sum(each.disconnects for each in episodes),
             rejected=sum(each.rejections.total() for each in episodes),
         )

@@ -75,7 +75,7 @@ class Ending:
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def answer_of(renderer: Renderer, prompt: Prompt, completion: Completion) -> ClientAction:
+def client_answer(renderer: Renderer, prompt: Prompt, completion: Completion) -> ClientAction:
     """What the client of a call gets, whatever the run's parser is."""
     cut = cut_at(renderer, completion, prompt.stops)
     tokens, text = (cut.completion.tokens, cut.text) if cut else (completion.tokens, None)
@@ -122,8 +122,8 @@ class Episode:
             context_tokens=agent.engine.context_tokens,
             sampling=agent.sampling,
             report=self.reports.append,
-            answered=self._answered,
-            refused=self._refused,
+            answered=self._mark_answered,
+            refused=self._count_rejection,
         )
 
     async def complete(self, prompt: Prompt) -> Completed:
@@ -180,11 +180,11 @@ class Episode:
         )
         return Completed(completion=completion, denied=denied, number=len(self.calls) - 1)
 
-    def _answered(self, numbers: Sequence[int]) -> None:
+    def _mark_answered(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self.calls[number] = replace(self.calls[number], answered=True)
 
-    def _refused(self, error: ApiError) -> None:
+    def _count_rejection(self, error: ApiError) -> None:
         """Count an error of a request's form: not the end of the client, of the engine, of the run or of a limit."""
         text = f"{error.status} {error.message}"
         known = text in self.rejections or len(self.rejections) < MOST_REJECTIONS
@@ -196,7 +196,7 @@ class Episode:
         rollout, guard = self._rollout, self._rollout.agent.guard
         if guard is None:
             return ""
-        action = answer_of(rollout.agent.renderer, prompt, completion)
+        action = client_answer(rollout.agent.renderer, prompt, completion)
         decision = await rollout.deadlines.until(
             check_action(guard, action.checked, prompt.messages, prompt.tools),
             owner=f"task {rollout.builder.task.id} episode {self.number}",

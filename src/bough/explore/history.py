@@ -27,7 +27,7 @@ class EditKind(StrEnum):
     TOOLS = "tools"
     """The tools."""
     SYSTEM = "system"
-    """The system messages at the begin."""
+    """The system messages at the beginning."""
     THINKING = "thinking"
     """The thinking of an earlier answer."""
     ANSWERS = "answers"
@@ -47,7 +47,7 @@ class History:
     """The messages before a call; with an answer, after it.
 
     Attributes:
-        system: The system messages at the begin.
+        system: The system messages at the beginning.
         turns: The other messages.
         tools: The tools.
         keys: The role, the text without its thinking and the calls of each turn.

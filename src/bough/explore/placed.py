@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bough.context import Renderer
-from bough.explore.episode import Call, answer_of
+from bough.explore.episode import Call, client_answer
 from bough.explore.history import Edit, History, difference
 from bough.serve.thinking import ThinkingMessage
 
@@ -27,14 +27,14 @@ class PlacedCall:
     first: bool = True
 
     @cached_property
-    def text(self) -> tuple[int, ...]:
+    def tokens(self) -> tuple[int, ...]:
         """The tokens of prompt and completion."""
         return (*self.call.prompt.tokens, *self.call.completion.tokens)
 
     @cached_property
     def answer(self) -> ThinkingMessage:
         """The message that its client gets."""
-        found = answer_of(self.renderer, self.call.prompt, self.call.completion)
+        found = client_answer(self.renderer, self.call.prompt, self.call.completion)
         text = self.call.denied or found.content
         calls = () if self.call.denied else found.calls
         return ThinkingMessage(role="assistant", content=text, tool_calls=calls, thinking=found.thinking)
@@ -71,10 +71,10 @@ class PlacedCall:
     def _continued(self, earlier: Sequence["PlacedCall"]) -> "PlacedCall | None":
         """The longest call whose tokens its prompt continues; of several the one that ended last; None without any."""
         prompt = self.call.prompt.tokens
-        for each in sorted(earlier, key=lambda each: (len(each.text), each.call.ended), reverse=True):
-            end = len(each.text)
+        for each in sorted(earlier, key=lambda each: (len(each.tokens), each.call.ended), reverse=True):
+            end = len(each.tokens)
             # One token decides in most cases; a slice of a long prompt is a copy.
-            if end <= len(prompt) and prompt[end - 1] == each.text[-1] and prompt[:end] == each.text:
+            if end <= len(prompt) and prompt[end - 1] == each.tokens[-1] and prompt[:end] == each.tokens:
                 return each
         return None
 

@@ -46,6 +46,12 @@ def explained(error: BaseException, repo: HubRepo, endpoint: str, cached: str) -
             False,
             "whose download filled the disk; free space, or set HF_HOME to another folder",
         )
+    elif isinstance(error, OSError) and error.filename is not None:
+        # An error of the disk, and not of the network, names a file.
+        unreachable, reason = (
+            False,
+            f"which the cache can't keep ({_line(error)}); make the folder writable, or set HF_HOME to another one",
+        )
     elif status is None:
         what = f"{type(error).__name__}: {_line(error)}"
         reason = f"{cached}, and {endpoint} can't be reached ({what}); connect and repeat the command, {elsewhere}"

@@ -15,8 +15,11 @@ from bough.hub.progress import progress, say, size_text
 from bough.hub.repo import HubRepo
 from bough.units import number_of
 
-Select: TypeAlias = Callable[[Listing], Sequence[str]]
-"""The names of the files that are needed, among those of a commit. Raises a ValueError where there is none of use."""
+Select: TypeAlias = Callable[[Listing, str], Sequence[str]]
+"""From the files of a commit, and the commit: the names of the files that are needed.
+
+Raises a ValueError where there is none of use.
+"""
 
 TIMEOUT_S = 10.0
 """Longest wait for the list of files."""
@@ -38,17 +41,18 @@ def snapshot(repo: HubRepo, select: Select, is_whole: Callable[[Path], bool] | N
     """
     cached = _cached(repo)
     known = None if cached is None else read_listing(repo, cached.name)
-    if cached is not None and known is not None and not _missing(cached, _selected(repo, select, known)):
+    if cached is not None and known is not None and not _missing(cached, _selected(repo, select, known, cached.name)):
         return cached
     if cached is not None and known is None and is_whole is not None and is_whole(cached):
         return cached
     try:
-        commit, listing = _listed(repo, [] if known is None else _selected(repo, select, known))
+        needed = [] if cached is None or known is None else _selected(repo, select, known, cached.name)
+        commit, listing = _listed(repo, needed)
     except HubError as error:
         if cached is None or known is not None or is_whole is not None or not error.unreachable:
             raise
         return _as_it_is(repo, cached, select)
-    names = _selected(repo, select, listing)
+    names = _selected(repo, select, listing, commit)
     missing = _missing(cached if cached is not None and cached.name == commit else None, names)
     return cached if cached is not None and not missing else _downloaded(repo, listing, names, missing)
 
@@ -87,9 +91,9 @@ def _listed(repo: HubRepo, names: Sequence[str]) -> tuple[str, Listing]:
     return commit, listing
 
 
-def _selected(repo: HubRepo, select: Select, listing: Listing) -> Sequence[str]:
+def _selected(repo: HubRepo, select: Select, listing: Listing, commit: str) -> Sequence[str]:
     try:
-        return select(listing)
+        return select(listing, commit)
     except ValueError as error:
         raise HubError(f"{repo.title}, {error}") from error
 
@@ -101,7 +105,7 @@ def _missing(cached: Path | None, names: Sequence[str]) -> list[str]:
 def _as_it_is(repo: HubRepo, cached: Path, select: Select) -> Path:
     """A copy that another program downloaded, which can't be compared with the hub's list."""
     files = {file.relative_to(cached).as_posix(): file.stat().st_size for file in cached.rglob("*") if file.is_file()}
-    _selected(repo, select, files)
+    _selected(repo, select, files, cached.name)
     say(f"{repo.name}: taken from the cache as it is, since the hub does not answer")
     return cached
 

@@ -64,7 +64,7 @@ def check_architecture(model: CausalModel, context_tokens: int | None = None) ->
         The shape of its attention; None where it runs path by path.
 
     Raises:
-        ValueError: when it can be run in neither way; the message has the architecture and the reason.
+        ValueError: when it can be run in neither way, or memory lacks; the message has the architecture and the reason.
     """
     name = (model.model.config.architectures or [type(model.model).__name__])[0]
     try:
@@ -83,6 +83,11 @@ def check_architecture(model: CausalModel, context_tokens: int | None = None) ->
         _compare_own(model)
         model.traits = replace(model.traits, caches=_caches(model, context_tokens))
         return None
+    except torch.OutOfMemoryError as error:
+        raise ValueError(
+            f"got too little memory on {model.device} for the check of architecture {name}; need a smaller dtype or "
+            "context_tokens, or a device with more"
+        ) from error
     except Exception as error:
         raise ValueError(
             f"architecture {name} can't be trained by Bough: {_reason(error)}; need a causal language model of "
@@ -216,6 +221,8 @@ def _caches(model: CausalModel, context_tokens: int | None) -> bool:
                 select_texts(cache, kept)
                 states, tokens = states[kept], tokens[kept]
             seen.append(states)
+    except torch.OutOfMemoryError:
+        raise
     except Exception:  # caches fail in many ways, and a model can do without
         return False
     return _difference(torch.cat(seen, dim=1), whole[kept]) <= TOLERANCE[model.dtype]

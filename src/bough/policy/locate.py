@@ -21,7 +21,7 @@ def locate(path: str) -> Path:
     if os.path.exists(folder):
         return folder
     if (repo := model_repo(path)) is not None:
-        return snapshot(repo, model_files, is_complete)
+        return snapshot(repo, lambda listing, _: model_files(listing), is_complete)
     raise FileNotFoundError(
         f"{FIELD}: {not_there(path)}; need a folder with a model, a GGUF file, or a hub id, owner/name"
     )
@@ -48,7 +48,9 @@ def config_folder(path: str) -> Path:
         HubError: when the text is a hub id, and the model can't be had.
     """
     repo = model_repo(path)
-    return Path(path).expanduser() if repo is None else snapshot(repo, config_file, is_complete)
+    if repo is None:
+        return Path(path).expanduser()
+    return snapshot(repo, lambda listing, _: config_file(listing), is_complete)
 
 
 def position_limit(path: str) -> int | None:

@@ -79,8 +79,8 @@ class PolicyModel:
         if self.packs:
             return ""
         kind, traits = type(self._model.model).__name__, self._model.traits
-        computes = "" if traits.caches else ", and the engine computes all tokens again for each one: its cache differs"
-        return f"{kind} runs path by path, a shared prefix once for each path{computes}: {traits.by_path}"
+        no_cache = "" if traits.caches else "; its cache gives other logits, so each token computes its whole text"
+        return f"{kind} runs path by path, a shared prefix once for each path: {traits.by_path}{no_cache}"
 
     @property
     def logit_cap(self) -> float | None:

@@ -153,7 +153,7 @@ REMEDIES = {"missing": "send the field", "json_invalid": "send a JSON object", U
 WITH_VALUE = ("missing", "json_invalid", "value_error", UNKNOWN_FIELD)
 """Types of errors that have the value, or need none."""
 
-UNION_TYPES = ("str", "int")
+UNION_TYPES = ("str", "constrained-str", "int")
 """What the place of an error has for a type of a union, besides types with brackets."""
 
 
@@ -195,11 +195,13 @@ def _sentence(error: ErrorDetails) -> str:
         return f"got {kind}; need one of {known}"
     reason = error["msg"].removeprefix("Value error, ")
     got = "" if error["type"] in WITH_VALUE else f", got {short(error['input'])}"
-    return f"{reason}{got}; {REMEDIES.get(error['type'], 'change or leave out the field')}"
+    # This server's own checks have a remedy in their reason.
+    own = error["type"] == "value_error"
+    return f"{reason}{got}" if own else f"{reason}{got}; {REMEDIES.get(error['type'], 'change or leave out the field')}"
 
 
 def short(value: object) -> str:
-    """The begin of a value as Python writes it; most of a large value is not written at all."""
+    """The beginning of a value as Python writes it; most of a large value is not written at all."""
     shown = reprlib.Repr()
     shown.maxlevel = 2
     return shown.repr(value)[:80]

@@ -205,7 +205,7 @@ class Method:
         objective: The loss, without the world's regularizers.
         normalizer: The weight of a token in the mean of a batch.
         critic: Value heads, for rules, losses and searches that need them.
-        reference: The reference policy: the policy after the warm-up ("start"), or at the begin of each step ("step"),
+        reference: The reference policy: the policy after the warm-up ("start"), or at the start of each step ("step"),
             for rounds of self-training.
         demonstrations: Demonstrations mixed into batches.
     """

@@ -201,7 +201,8 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
     ):
-        for line in [*lines, *(f"{each.name}: revision {each.revision}" for each in hub_repos(run))]:
+        # Several places may name one model.
+        for line in dict.fromkeys([*lines, *(f"{each.name}: revision {each.revision}" for each in hub_repos(run))]):
             live.say(line)
         if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
             live.say(
