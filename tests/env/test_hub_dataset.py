@@ -197,6 +197,17 @@ def test_splits_without_usual_names(hub: Hub) -> None:
     }
 
 
+def test_a_file_of_another_format_is_no_data_and_the_files_with_rows_are_named(
+    hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"train.jsonl": lines(*sums(0, 4)), "package.json": b"{}", "tsconfig.json": b"{}"}
+    hub.add("org/sums", files, "datasets")
+    found = HubDataset(id="org/sums")
+    assert len(found.rows()) == 4
+    found.pinned_settings()
+    assert "org/sums: rows from train.jsonl\n" in "".join(capsys.readouterr())
+
+
 def test_a_card_that_is_no_yaml(hub: Hub) -> None:
     hub.add("org/sums", {**FILES, "README.md": b"---\nconfigs: [\n---\n"}, "datasets")
     with pytest.raises(HubError, match="whose card can't be read"):

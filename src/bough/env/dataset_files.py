@@ -131,8 +131,13 @@ def _of_folder(files: Sequence[str], config: str) -> Sequence[str]:
 
 
 def _by_name(files: Sequence[str]) -> Splits:
-    """The files of each split by their names: of the format that most have, Parquet if two are as many."""
-    suffixes = Counter(file.lower().rpartition(".")[2] for file in files)
+    """The files of each split by their names, of one format.
+
+    It is the format that most files with a split in their names have, else that most files have; Parquet if two are as
+    many. So a `package.json` beside a `train.jsonl` is no data.
+    """
+    named = [file for file in files if SHARD.fullmatch(file) or _split_of(file)]
+    suffixes = Counter(file.lower().rpartition(".")[2] for file in named or files)
     most = max(suffixes, key=lambda each: (suffixes[each], each == "parquet"))
     files = [file for file in files if file.lower().endswith(f".{most}")]
     shards = [SHARD.fullmatch(file) for file in files]

@@ -9,8 +9,13 @@ from typing import Any, cast
 from bough.env.dataset_files import CARD, Splits, split_files
 from bough.env.row_files import json_line, read_row_file
 from bough.hub import HubRepo, repo_of, snapshot
+from bough.hub.progress import say
 from bough.piece import piece
+from bough.units import number_of
 from bough.usercode.json_file import parse_json, parse_object
+
+SHOWN = 3
+"""Names of files in a message."""
 
 ALL = "all"
 """The key of `HubDataset.splits` for rows that a hash divides."""
@@ -76,12 +81,17 @@ class HubDataset:
         return repo
 
     def pinned_settings(self) -> Mapping[str, str]:
-        """Download, and return `id` with its commit.
+        """Download, say which files have the rows, and return `id` with its commit.
 
         Raises:
             OSError: when the data set can't be had.
         """
-        return {"id": self.hub_repo().at(self._download()[0].name)}
+        folder, files = self._download()
+        for split, names in files.items():
+            rest = f" and {number_of(len(names) - SHOWN, 'file')} more" if len(names) > SHOWN else ""
+            rows = "rows" if split == ALL else f"rows of {split}"
+            say(f"{self.id}: {rows} from {', '.join(names[:SHOWN])}{rest}")
+        return {"id": self.hub_repo().at(folder.name)}
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, for a function of your own that changes them; errors as of `lines`."""
