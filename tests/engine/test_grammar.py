@@ -208,7 +208,7 @@ def test_what_is_no_grammar_is_named() -> None:
         (lambda: Grammar.of_texts([]), r"of_texts: got \[\]; need a list of at least one text"),
         (lambda: Grammar.of_texts("left"), "of_texts: got 'left'; need a list"),
         (lambda: Grammar.of_texts([1]), "of_texts: got 1 among the texts; need texts alone"),  # type: ignore[list-item]
-        (lambda: Grammar.of_schema("x"), "got the schema 'x'; need a JSON schema: a mapping"),  # type: ignore[arg-type]
+        (lambda: Grammar.of_schema("x"), "got the schema 'x'; need a JSON schema as a mapping"),  # type: ignore[arg-type]
         (lambda: Grammar.of_schema({"a": {1}}), "got a schema that JSON can't write"),
         (lambda: AdmissibleAction().restrict(policy().renderer, (), ["go "]), "got the valid action 'go '; need"),
         (

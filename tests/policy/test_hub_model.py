@@ -46,6 +46,23 @@ def test_the_preset_reads_the_config_first(hub: Hub, model: dict[str, bytes]) ->
 
 
 @pytest.mark.parametrize(
+    ("config", "limit"),
+    [
+        ({"model_type": "gpt2", "n_positions": 128}, 128),
+        ({"model_type": "qwen3", "max_position_embeddings": 64}, 64),
+        ({"model_type": "bloom"}, None),
+        ({"max_position_embeddings": None}, None),
+    ],
+)
+def test_the_limit_of_positions_has_several_names(config: dict[str, object], limit: int | None, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert position_limit(str(tmp_path)) == limit
+    assert pretrained(world(), path=str(tmp_path)).policy == Pretrained(
+        path=str(tmp_path), context_tokens=limit or 2048
+    )
+
+
+@pytest.mark.parametrize(
     ("names", "chosen"),
     [
         (("config.json", "model.safetensors", "consolidated.safetensors"), ("config.json", "model.safetensors")),

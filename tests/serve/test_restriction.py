@@ -139,12 +139,24 @@ def test_an_engine_without_grammars_refuses(body: Mapping[str, Any]) -> None:
     assert "the engine of this server does not enforce" in found.json()["error"]["message"]
 
 
-def test_a_schema_that_can_not_be_enforced() -> None:
-    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
-    body = {"messages": SAYS, "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
-    (found,) = answers("/v1/chat/completions", [body])
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}},
+            "Request.grammar: got a JSON schema that can't be read: Pointer '/nowhere' does not exist; change",
+        ),
+        (
+            {"type": "strng"},
+            "Request.grammar: got a JSON schema that can't be read: Invalid type: strng; change that part of it",
+        ),
+        ({"$ref": "#"}, "Request.grammar: got one that no text fits; need one that some text fits"),
+    ],
+)
+def test_a_schema_that_can_not_be_enforced(schema: Mapping[str, Any], message: str) -> None:
+    (found,) = answers("/v1/chat/completions", [formatted(schema)])
     assert found.status_code == 400
-    assert "can't be read" in found.json()["error"]["message"]
+    assert message in found.json()["error"]["message"]
 
 
 def formatted(schema: Mapping[str, Any]) -> dict[str, Any]:

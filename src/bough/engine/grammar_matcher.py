@@ -148,9 +148,15 @@ class GrammarMatchers:
             self._tokens[stop_tokens], module.LLMatcher.grammar_from_lark(grammar.lark), log_level=0, limits=limits
         )
         if found.is_error():
+            why = _first_line(found.get_error())
+            _, schema, of_schema = why.partition("failed to compile JSON schema: ")
+            if schema:
+                raise ValueError(
+                    f"Request.grammar: got a JSON schema that can't be read: {of_schema}; change that part of it"
+                )
             raise ValueError(
-                f"Request.grammar: got {grammar.lark!r:.200}, which can't be read: {found.get_error()}; need "
-                "rules in llguidance's syntax, with the rule start"
+                f"Request.grammar: got {grammar.lark!r:.200}, which can't be read: {why}; need rules in llguidance's "
+                "syntax, with the rule start"
             )
         return found
 
@@ -196,4 +202,12 @@ class GrammarMatcher:
 def _check_followed(matcher: Any) -> None:
     """Raise for a grammar that has grown too large for the library."""
     if matcher.is_error():
-        raise ValueError(f"Request.grammar: got one that can't be followed: {matcher.get_error()}; need a smaller one")
+        why = _first_line(matcher.get_error())
+        if why == "NoExtensionBias":
+            raise ValueError("Request.grammar: got one that no text fits; need one that some text fits")
+        raise ValueError(f"Request.grammar: got one that can't be followed: {why}; need a smaller one")
+
+
+def _first_line(error: str) -> str:
+    """What the library says is wrong, without its state and the grammar below it."""
+    return error.partition("\n")[0]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, cast
 
@@ -26,9 +27,11 @@ def reward_number(value: object, function: Callable[..., Any], what: str = "") -
     plain = cast("Any", value).item() if getattr(value, "shape", None) in ((), (1,)) else value
     if isinstance(plain, bool):
         return plain
-    if not isinstance(plain, Real) or not math.isfinite(plain):
-        raise wrong_result(value, function, "a finite number, or True or False", what)
-    return float(plain)
+    # An integer may be larger than any float.
+    with suppress(OverflowError):
+        if isinstance(plain, Real) and math.isfinite(plain):
+            return float(plain)
+    raise wrong_result(value, function, "a finite number, or True or False", what)
 
 
 def wrong_result(value: object, function: Callable[..., Any], need: str, what: str = "") -> EnvFault:

@@ -45,7 +45,9 @@ def json_line(row: Mapping[str, Any], where: str) -> str:
         ValueError: when JSON cannot write it; names its place.
     """
     try:
-        return json.dumps(dict(row), ensure_ascii=False)
+        text = json.dumps(dict(row), ensure_ascii=False)
+        text.encode()  # half of a surrogate pair is no text
+        return text
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{where}: got {row!r:.80}; need a mapping that JSON can write ({error})") from error
 

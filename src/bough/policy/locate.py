@@ -9,6 +9,9 @@ from bough.policy.folder import similar_folder
 from bough.policy.hub_model import CONFIG, FIELD, config_file, is_complete, model_files, model_repo
 from bough.usercode.json_file import read_object
 
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "model_max_length", "context_length")
+"""The names that configs of transformers have for the most positions; GPT-2 has the second."""
+
 
 def locate(path: str) -> Path:
     """The folder or file at `path`; for a hub id the folder in the hub's cache, after a download of what it lacks.
@@ -60,6 +63,6 @@ def position_limit(path: str) -> int | None:
         HubError: when the text is a hub id, and the model can't be had.
     """
     with suppress(ValueError, FileNotFoundError, NotADirectoryError):
-        limit = read_object(config_folder(path) / CONFIG, infinite=True).get("max_position_embeddings")
-        return limit if isinstance(limit, int) else None
+        config = read_object(config_folder(path) / CONFIG, infinite=True)
+        return next((config[name] for name in POSITIONS if isinstance(config.get(name), int)), None)
     return None

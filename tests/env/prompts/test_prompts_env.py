@@ -269,6 +269,7 @@ RESULTS: dict[str, tuple[Any, float | str]] = {
     "text": ("1", "need a list with one number"),
     "mapping": ({"a": 1.0}, "need a list with one number"),
     "nan": ([float("nan")], "got nan from the reward function gives .*need a finite number, or True or False"),
+    "an integer beyond floats": ([10**400], "got 1000.* from the reward function gives .*need a finite number"),
     "text in a list": (["1"], "got '1' from .*need a finite number"),
 }
 

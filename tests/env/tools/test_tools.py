@@ -626,6 +626,7 @@ def test_wrong_tasks_are_named() -> None:
         ([{"prompt": "b", "split": "dev"}, {"prompt": "b", "split": "test"}], "splits dev and test"),
         ([{"prompt": "a", "id": "x"}, {"prompt": "b", "id": "x"}], "second task with the id 'x'"),
         ([{"prompt": "a", "prices": {1, 2}}], "need a mapping that JSON can write"),
+        (["a", "\ud800"], r"row 2: got .*need a mapping that JSON can write \(.*surrogates not allowed"),
     ):
         with pytest.raises(ValueError, match=message):
             shop(tasks=given, state=None, tools=[split_of], plan=None, key=None).tasks("train", 1, 0)
