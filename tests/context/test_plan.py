@@ -16,7 +16,7 @@ from bough.context import (
     Window,
     full_instructions,
 )
-from bough.needs import annotation, gives_of
+from bough.needs import WHOLE_TEXT, annotation, gives_of
 from bough.policy import Tiny
 
 SWITCH = "<switch><subgoal>fetch the key</subgoal><action>go east</action>"
@@ -82,7 +82,7 @@ def test_whatever_is_written_is_an_action(text: str, action: str, switch: bool, 
 
 def test_every_mark_is_declared() -> None:
     names = set(PlanAct()(SWITCH).marks) | set(PlanAct()(SWITCH).spans)
-    assert set(map(annotation, names)) == gives_of(PlanAct())
+    assert set(map(annotation, names)) | {WHOLE_TEXT} == gives_of(PlanAct())
     assert gives_of(Plain()) == frozenset()
 
 
