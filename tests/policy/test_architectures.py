@@ -139,9 +139,10 @@ def test_every_share_and_recomputation_has_the_same_gradient() -> None:
         torch.testing.assert_close(each, whole, rtol=1e-4, atol=1e-4 * float(whole.abs().max()))
 
 
-def test_adapters_train_and_the_engine_has_them_merged() -> None:
+@pytest.mark.parametrize("name", ["LFM2", "GLM-4.6", "Qwen3-Next"])
+def test_adapters_train_and_the_engine_has_them_merged(name: str) -> None:
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config_of("LFM2"))
+    model = AutoModelForCausalLM.from_config(config_of(name))
     policy = Policy.assemble(model, folders.tokenizer(folders.CHATML), context_tokens=96, lora=Lora(rank=4))
     given = some_batch()
     learner = Learner(policy, Optimizer(learning_rate=0.1), total_updates=1, temperature=TEMPERATURE)

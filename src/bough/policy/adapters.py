@@ -7,10 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
 
 from bough.policy.lora import Lora
 from bough.policy.seeding import seeded
 from bough.version import install
+
+LINEAR = (nn.Linear, Conv1D)
+"""Layers that adapters can be added to; GPT-2 has the second kind."""
 
 NAME = "default"
 """PEFT's name of the adapters in a model."""
@@ -44,13 +48,17 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
         import peft
     except ImportError as error:
         raise ImportError(f"Lora needs peft, which can't be imported; do: {install('lora')}") from error
-    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    head = model.get_output_embeddings()
+    # Peft does not see a model of transformers: of those with experts it adapts tensors too, which have no plain sum.
+    whole = nn.ModuleDict({"model": model})
+    every = [name for name, each in whole.named_modules() if isinstance(each, LINEAR) and each is not head]
+    targets = every if lora.targets == "all-linear" else lora.targets
+    targets = targets if isinstance(targets, str) else list(targets)
     untyped: Any = peft
-    # With the task type, peft excludes the output layer from "all-linear".
     config = untyped.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM")
     with seeded(lora.seed):
         try:
-            untyped.inject_adapter_in_model(config, model)
+            untyped.inject_adapter_in_model(config, whole)
         except ValueError as error:
             raise ValueError(f"Lora.targets: got {lora.targets!r}; need names of linear layers: {error}") from error
     ends: Any = model

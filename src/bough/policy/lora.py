@@ -16,7 +16,7 @@ class Lora:
         rank: Rows of A, >= 1.
         alpha: Scale, > 0.
         targets: Names of the linear layers to adapt, such as ("q_proj", "v_proj"); "all-linear" adapts all but
-            the head.
+            the head. Routers, and experts whose weights are one tensor, are no linear layers: they stay frozen.
         seed: The seed of A.
     """
 
