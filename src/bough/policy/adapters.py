@@ -48,12 +48,13 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
         import peft
     except ImportError as error:
         raise ImportError(f"Lora needs peft, which can't be imported; do: {install('lora')}") from error
-    head = model.get_output_embeddings()
+    ends: Any = model
+    head: object = ends.get_output_embeddings()
     # Peft does not see a model of transformers: of those with experts it adapts tensors too, which have no plain sum.
-    whole = nn.ModuleDict({"model": model})
-    every = [name for name, each in whole.named_modules() if isinstance(each, LINEAR) and each is not head]
-    targets = every if lora.targets == "all-linear" else lora.targets
-    targets = targets if isinstance(targets, str) else list(targets)
+    whole: Any = nn.ModuleDict({"model": model})
+    every: list[str] = [name for name, each in whole.named_modules() if isinstance(each, LINEAR) and each is not head]
+    named = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    targets = every if named == "all-linear" else named
     untyped: Any = peft
     config = untyped.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM")
     with seeded(lora.seed):
@@ -61,7 +62,6 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
             untyped.inject_adapter_in_model(config, whole)
         except ValueError as error:
             raise ValueError(f"Lora.targets: got {lora.targets!r}; need names of linear layers: {error}") from error
-    ends: Any = model
     if any(map(_adapted, (ends.get_input_embeddings(), ends.get_output_embeddings()))):
         raise ValueError(f"Lora.targets: got {lora.targets!r}; need layers other than the embedding and the head")
     for parameter in model.parameters():
