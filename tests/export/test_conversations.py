@@ -275,7 +275,7 @@ def test_long_conversations_are_left_out_and_counted(tmp_path: Path) -> None:
             "got arguments of f that are no JSON object",
         ),
         ({"messages": [ASK, CALLED, {**RESULT, "tool_call_id": "c2"}, says("5")]}, "got a result of the call 'c2'"),
-        ({"messages": [ASK, CALLED, says("5")]}, "messages[1]: got 0 results of 1 calls"),
+        ({"messages": [ASK, CALLED, says("5")]}, "messages[1]: got no result of the call"),
         ({"rows": 1}, "got no message of the assistant"),
         ([1], "no object"),
     ],
