@@ -46,7 +46,7 @@ def snapshot(repo: HubRepo, select: Select, is_whole: Callable[[Path], bool] | N
     if cached is not None and known is None and is_whole is not None and is_whole(cached):
         return cached
     try:
-        needed = [] if cached is None or known is None else _selected(repo, select, known, cached.name)
+        needed = list[str]() if cached is None or known is None else _selected(repo, select, known, cached.name)
         commit, listing = _listed(repo, needed)
     except HubError as error:
         if cached is None or known is not None or is_whole is not None or not error.unreachable:
