@@ -16,7 +16,7 @@ from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
 from bough.serve.action import ClientAction, client_action
-from bough.serve.session import TOO_LONG, Completed, check_length
+from bough.serve.session import TOO_LONG, Completed, check_length, compile_grammar
 from bough.serve.stop import cut_at
 from bough.tree import Outcome, TruncatedBy
 from bough.varying import constant
@@ -231,6 +231,7 @@ class Episode:
             seed=seed,
             grammar=prompt.grammar,
         )
+        await compile_grammar(rollout.agent.engine, prompt)
         async with rollout.budget.reserve(Usage(turns=1, tokens=sampling.max_tokens, calls=1)) as cost:
             cost.turns = cost.calls = 1
             completion = await rollout.deadlines.until(

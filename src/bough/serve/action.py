@@ -52,9 +52,9 @@ def client_action(
     found = [each for each in parsed.calls if isinstance(each, ToolCall)]
     calls = found if most_calls is None else found[:most_calls]
     if parsed.calls:
-        thinking, said = answer_parts(renderer, parsed.text, ended=True)
+        thinking, shown = answer_parts(renderer, parsed.text, ended=True)
         bad = [each.text for each in parsed.calls if isinstance(each, BadCall)]
-        content = "\n".join(filter(None, (said, *bad)))
+        content = "\n".join(filter(None, (shown, *bad)))
     else:
         # Without calls, special tokens have no meaning for the client.
         thinking, content = answer_parts(renderer, renderer.text(tokens) if text is None else text)

@@ -172,6 +172,16 @@ def check_logprobs(prompts: Sequence[Prompt], context_tokens: int) -> None:
         )
 
 
+async def compile_grammar(engine: Engine, prompt: Prompt) -> None:
+    """Compile the grammar of a prompt beside the engine's other work, within bounds, where the engine can.
+
+    Raises:
+        ValueError: when it can't be read, or is too large or late.
+    """
+    if prompt.grammar is not None and isinstance(engine, CompilesGrammars):
+        await engine.compile_grammar(prompt.grammar, prompt.stop_tokens)
+
+
 class EngineSession:
     """The only session of a server of one engine; with the key "" it is open to requests with any key."""
 
@@ -196,8 +206,7 @@ class EngineSession:
 
     async def _complete(self, prompt: Prompt) -> Completed:
         check_length(len(prompt.tokens), self._engine.context_tokens)
-        if prompt.grammar is not None and isinstance(self._engine, CompilesGrammars):
-            await self._engine.compile_grammar(prompt.grammar, prompt.stop_tokens)
+        await compile_grammar(self._engine, prompt)
         seed = next(self._numbers) if prompt.seed is None else prompt.seed
         mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
         request = Request(

@@ -47,13 +47,13 @@ class Harmony(PlainFormat):
     def parse(self, text: str, begin: int = 0, tools: Sequence[Tool] = ()) -> Action:
         """See `CallFormat`."""
         del tools
-        thoughts, said = list[str](), list[str]()
+        thoughts, shown = list[str](), list[str]()
         calls: list[ToolCall | BadCall] = []
         at, open_thought = 0, False
 
         def say(written: str, left: str) -> None:
             if TO not in left:
-                said.append(left)
+                shown.append(left)
                 return
             problem = f"got a call without a message; need {TO}NAME{CHANNEL}commentary json{MESSAGE}{{...}}{CALL}"
             calls.append(BadCall(text=written, problem=problem))
@@ -77,7 +77,7 @@ class Harmony(PlainFormat):
                 open_thought = ending != END
             else:
                 say(content, content)
-        spoken = "".join(said)
+        spoken = "".join(shown)
         open_thought = open_thought and not spoken and not calls
         thought = f"{THINK}{''.join(thoughts)}{'' if open_thought else THINK_END}" if thoughts else ""
         return Action(text=(thought + spoken).strip(), calls=tuple(calls))
@@ -86,13 +86,13 @@ class Harmony(PlainFormat):
         """See `CallFormat`."""
         good, bad = good_and_bad(action)
         thinking = split_thinking(action.text)
-        thought, said = thinking.state is not ThinkingState.ABSENT, thinking.rest
+        thought, shown = thinking.state is not ThinkingState.ABSENT, thinking.rest
         messages = [f"{CHANNEL}analysis{MESSAGE}{thinking.content}"] if thought else []
         if action.calls:
-            messages += [f"{CHANNEL}commentary{MESSAGE}{said}"] if said else []
+            messages += [f"{CHANNEL}commentary{MESSAGE}{shown}"] if shown else []
             messages += [_written(call, hide) for call in good] + ([bad] if bad else [])
         elif thinking.state is not ThinkingState.OPEN:
-            messages.append(f"{CHANNEL}final{MESSAGE}{said}")
+            messages.append(f"{CHANNEL}final{MESSAGE}{shown}")
         return f"{END}{START}".join(messages) + (CALL if good and not bad else "")
 
 
