@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import pytest
 from tests.serve.wire import ByteChat, scripted
 
 from bough.context import Full, Plain
-from bough.engine import Engine, Sampling, Scripted
+from bough.engine import Engine, Request, Sampling, Scripted
 from bough.env import InProcessHost, ProgramTasks
 from bough.explore import Program
 from bough.explore.process import KEEP_BYTES
 from bough.explore.result import Result, json_at_end, may_end_with_result, read_result
+from bough.grammar import Grammar
 from bough.guard import Guard
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import (
@@ -44,11 +46,12 @@ def grow(
     engine: Engine | None = None,
     limits: Limits | None = None,
     guard: Guard | None = None,
+    renderer: ByteChat | None = None,
 ) -> list[Tree]:
     """The trees of tasks with this data."""
     agent = Agent(
         engine=engine or scripted("alpha", "beta"),
-        renderer=ByteChat(),
+        renderer=renderer or ByteChat(),
         context=Full(),
         parser=Plain(),
         sampling=Sampling(max_tokens=32),
@@ -96,6 +99,43 @@ def test_calls_of_tools_are_counted_where_the_request_has_tools() -> None:
     found = count_first_messages([does("calls_a_tool", engine=engine)])
     assert (found.messages, found.calls) == (1, 1)
     assert count_first_messages([does("two_turns", engine=engine)]).calls == 0, "without tools a call is text"
+
+
+class Braces(ByteChat):
+    """Has a grammar of answers."""
+
+    def call_grammar(self, *_: object, **__: object) -> Grammar:
+        return Grammar.of_texts(["{}"])
+
+
+class Compiling(Scripted):
+    """Counts the grammars that are compiled beside its work, and takes those below a size."""
+
+    compiled = 0
+    most = 1000
+
+    async def compile_grammar(self, grammar: Grammar, stop_tokens: Sequence[int]) -> None:
+        del stop_tokens
+        self.compiled += 1
+        if len(grammar.lark) > self.most:
+            raise ValueError("got a grammar that is too large")
+
+
+@pytest.mark.parametrize("most", [1000, 0])
+def test_a_grammar_is_compiled_before_the_engine_is_asked(most: int) -> None:
+    asked: list[Request] = []
+
+    def script(request: Request) -> tuple[int, ...]:
+        assert engine.compiled == 1
+        asked.append(request)
+        return ByteChat().write("{}")
+
+    engine = Compiling(script=script)
+    engine.most = most
+    tree = grow(Program(agent=PLAIN, n=1, retries=0), {"does": "asks_for_json"}, engine=engine, renderer=Braces())[0]
+    assert engine.compiled == 1
+    assert len(asked) == (most > 0)
+    assert (Outcome.TERMINATED in tree.outcome) == (most > 0)
 
 
 def test_a_changed_history_is_an_edit() -> None:

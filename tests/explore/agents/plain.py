@@ -39,6 +39,11 @@ def calls_a_tool(_):
     return 1.0
 
 
+def asks_for_json(_):
+    chat([user("one")], response_format={"type": "json_object"})
+    return 1.0
+
+
 def stops(_):
     chat([user("one")], stop="bc")
     return 1.0
