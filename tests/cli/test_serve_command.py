@@ -18,6 +18,7 @@ from bough.cli.find import find_model
 from bough.cli.serve import serve_policy
 from bough.config import ConfigError
 from bough.policy import Pretrained
+from bough.policy.locate import target_path
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_a_model_alone_is_a_folder_a_package_or_a_preset(tmp_path: Path) -> None
         assert found.path == path
     for target in ("gone", "gone.gguf", "smollm3", "server(engine=Scripted())", "./gone/smollm2"):
         with pytest.raises(ConfigError):
-            find_model(Path(target))
+            find_model(target_path(target))
 
 
 def test_a_missing_extra(bough: Bough, tmp_path: Path) -> None:
