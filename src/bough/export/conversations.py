@@ -17,6 +17,7 @@ from bough.tree import (
     messages_in,
     openai_conversation,
     path,
+    sum_to_root,
     text_in,
     tool_record,
     tools_at,
@@ -32,17 +33,22 @@ def conversations(rewarded: Rewarded) -> Iterator[Row]:
     The messages are those of the environment and the agent, whatever part of them the agent's context shows. Text that
     the parser does not keep is kept.
     """
+    for leaf in counted(rewarded.tree).tolist():
+        if (row := conversation(rewarded, leaf)) is not None:
+            yield row
+
+
+def conversation(rewarded: Rewarded, node: int) -> Row | None:
+    """The row of `conversations` of a path up to a node, whatever its outcome; None without an action."""
     tree = rewarded.tree
-    returns = rewarded.returns()
-    for leaf, total in zip(counted(tree).tolist(), returns.tolist(), strict=True):
-        entries = _entries(tree, leaf)
-        if all(isinstance(each, Message) for each in entries):
-            continue
-        tools, success = tools_at(tree, leaf), Ternary(int(tree.success[leaf]))
-        row: Row = {"messages": openai_conversation(entries)}
-        row |= {"tools": [*map(tool_record, tools)]} if tools else {}
-        row |= {"task": tree.task.id, "reward": float(total)}
-        yield row | ({} if success is Ternary.UNKNOWN else {"success": success is Ternary.YES})
+    entries = _entries(tree, node)
+    if all(isinstance(each, Message) for each in entries):
+        return None
+    tools, success = tools_at(tree, node), Ternary(int(tree.success[node]))
+    row: Row = {"messages": openai_conversation(entries)}
+    row |= {"tools": [*map(tool_record, tools)]} if tools else {}
+    row |= {"task": tree.task.id, "reward": float(sum_to_root(tree, rewarded.reward)[node])}
+    return row | ({} if success is Ternary.UNKNOWN else {"success": success is Ternary.YES})
 
 
 def _entries(tree: Tree, leaf: int) -> list[Message | AgentAction]:

@@ -14,7 +14,7 @@ from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.export.conversations import conversations
 from bough.export.pair_filter import ANY, PairFilter
-from bough.export.sources import of_seats, policy_renderer, rewarded_trees
+from bough.export.sources import of_seats, rewarded_trees
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.needs import pieces
@@ -24,6 +24,7 @@ from bough.rewrite.revise import Revise, RevisedPath
 from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, check_output, tree_files
 from bough.store.atomic import write_bytes
+from bough.train.policy_renderer import policy_renderer
 from bough.train.run import Run
 from bough.train.seats import policy_seats, seat_run
 from bough.train.start import load_run

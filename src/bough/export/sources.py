@@ -5,9 +5,9 @@ from pathlib import Path
 
 from bough.policy.chat import ChatRenderer
 from bough.rewrite.message_trees import message_trees
-from bough.roles.recipes import RendererRecipe
 from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, read_conversations, read_trees
+from bough.train.policy_renderer import policy_renderer
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.tree import Credited, Rewarded, Tree, seat_of_task_id
@@ -58,12 +58,6 @@ def read_message_log(target: Path, file: Path) -> list[Tree]:
     with RunDirectory.open(target).in_its_folder() as directory:
         run = load_run(directory)
         return logged_trees(run, file, policy_renderer(run, directory.policy))
-
-
-def policy_renderer(run: Run, assets: Path) -> ChatRenderer:
-    """The renderer of a run's policy with its files in `assets`, without the model where that is possible."""
-    recipe = run.world.policy
-    return recipe.renderer(assets) if isinstance(recipe, RendererRecipe) else recipe.build((), assets).renderer
 
 
 def of_seats(rewarded: Sequence[Rewarded], seats: Sequence[str]) -> list[Rewarded]:

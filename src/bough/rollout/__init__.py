@@ -7,6 +7,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
 from bough.rollout.path_writer import PathWriter, PolicyFormat
+from bough.rollout.replay_path import replay_path
 from bough.rollout.rollout import Rollout
 from bough.rollout.runner import Evaluates, Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
 from bough.rollout.seats import SeatAgent, SeatContext
@@ -39,4 +40,5 @@ __all__ = [
     "Usage",
     "Wait",
     "paths_of",
+    "replay_path",
 ]

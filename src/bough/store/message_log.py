@@ -44,7 +44,8 @@ def read_conversations(path: Path) -> list[Conversation]:
 
     A row is `{"messages": [...], "tools": [...], "task": ..., "reward": ..., "success": ...}`, as for fine-tuning at
     OpenAI, or TRL's `{"prompt": [...], "completion": [...]}`, whose prompt is no example. All but the messages are
-    optional. Results of tools are read in the order of their calls, matched by their ids; see `in_call_order`.
+    optional. TRL's `{"prompt": [...], "chosen": [...], "rejected": [...]}` is two conversations, with success and
+    without. Results of tools are read in the order of their calls, matched by their ids; see `in_call_order`.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -53,13 +54,21 @@ def read_conversations(path: Path) -> list[Conversation]:
     found: list[Conversation] = []
     for where, row in read_objects(path, f"a row such as {EXAMPLE}"):
         try:
-            found.append(_conversation(row))
+            found += map(_conversation, _sides(row))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             why = shorten(str(error), MOST_SHOWN) if isinstance(error, ValueError) else "got no conversation"
             raise ValueError(f"{where}: {why}; need a row such as {EXAMPLE}") from error
     if not found:
         raise ValueError(f"{path}: got no conversation; need one a line, such as {EXAMPLE}")
     return found
+
+
+def _sides(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The conversations of a row: two for a preference, of which the chosen one is a success."""
+    if "chosen" not in row or "rejected" not in row:
+        return [row]
+    shared = {name: value for name, value in row.items() if name not in ("chosen", "rejected", "reward", "success")}
+    return [{**shared, "completion": row[side], "success": side == "chosen"} for side in ("chosen", "rejected")]
 
 
 def _conversation(row: Mapping[str, Any]) -> Conversation:

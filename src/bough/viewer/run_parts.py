@@ -1,0 +1,103 @@
+"""The parts of a run that the viewer needs to read its trees: the tokenizer, and the environment's view of states."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from bough.env import Env, State
+from bough.env.state_view import has_state_view, view_state
+from bough.needs import CALLS, needs_of
+from bough.store import RunDirectory
+from bough.train.policy_renderer import policy_renderer
+from bough.train.seats import seat_run
+from bough.train.start import load_run
+from bough.tree import AgentAction, Kind, Ternary, Tree, action_in, ends_turn, path, seat_of_task_id, text_in
+from bough.viewer.node_view import Pieces
+from bough.viewer.token_texts import token_texts
+
+
+class RunParts:
+    """The tokenizers and environments of runs, each loaded at its first use.
+
+    A run is loaded in the folder in which it began, which is that of the whole process meanwhile: paths are absolute.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pieces: dict[tuple[Path, str], Pieces] = {}
+        self._pictures: dict[Path, _Pictures] = {}
+
+    def pieces(self, directory: Path, task_id: str) -> Pieces:
+        """The function from tokens to texts for the trees of a task; numbers where the tokenizer can't be loaded."""
+        seat = seat_of_task_id(task_id)
+        with self._lock:
+            if (directory, seat) not in self._pieces:
+                self._pieces[directory, seat] = _pieces(directory, seat)
+            return self._pieces[directory, seat]
+
+    def picture(self, directory: Path, tree: Tree, node: int) -> str | None:
+        """The state after the turn of a node as SVG; None where the environment has no view.
+
+        Raises:
+            ValueError: when the environment does not accept the path, or its view is no SVG.
+        """
+        with self._lock:
+            if directory not in self._pictures:
+                with RunDirectory.open(directory).in_its_folder() as run:
+                    self._pictures[directory] = _Pictures(env=load_run(run).world.env)
+            return self._pictures[directory].draw(tree, node)
+
+
+def _pieces(directory: Path, seat: str) -> Pieces:
+    try:
+        with RunDirectory.open(directory).in_its_folder() as run:
+            whole = load_run(run)
+            own = seat if seat in whole.policies else ""
+            renderer = policy_renderer(seat_run(whole, own), run.policy_of(own))
+    except Exception:
+        # Files of the policy may be elsewhere; the trees are readable without them.
+        return lambda tokens: [f" {token}" for token in tokens]
+    return partial(token_texts, decode=renderer.verbatim)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pictures:
+    """The states of an environment along paths.
+
+    Attributes:
+        env: The environment.
+        last: The states after each turn of the path that was drawn last, by the actions up to it.
+    """
+
+    env: Env
+    last: dict[tuple[str, tuple[AgentAction, ...]], State] = field(default_factory=dict)
+
+    def draw(self, tree: Tree, node: int) -> str | None:
+        """See `RunParts.picture`."""
+        if not has_state_view(self.env):
+            return None
+        done: tuple[AgentAction, ...] = ()
+        states = {(tree.task.id, done): self._state(tree, done, None)}
+        state = states[tree.task.id, done]
+        for action in self._actions(tree, node):
+            done = (*done, action)
+            state = states[tree.task.id, done] = self._state(tree, done, state)
+        self.last.clear()
+        self.last.update(states)
+        return view_state(self.env, state)
+
+    def _state(self, tree: Tree, done: tuple[AgentAction, ...], before: State | None) -> State:
+        """The state after some actions, of which `before` lacks the last."""
+        if (known := self.last.get((tree.task.id, done))) is not None:
+            return known
+        return self.env.start(tree.task.copy()) if before is None else self.env.step(before, done[-1]).state
+
+    def _actions(self, tree: Tree, node: int) -> Sequence[AgentAction]:
+        """The executed actions of a path."""
+        walk = path(tree, node)
+        ends = walk[ends_turn(tree)[walk]].tolist()
+        executed = [each for each in ends if tree.valid[each] != Ternary.UNKNOWN and tree.kind[each] == Kind.ACTION]
+        calls = CALLS in needs_of(self.env)
+        return [action_in(tree.info[each]) if calls else text_in(tree.info[each]) or "" for each in executed]

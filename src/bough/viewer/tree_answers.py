@@ -1,0 +1,149 @@
+"""What the viewer answers about the trees of a run, as JSON data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from bough.store import StoreError
+from bough.tree import Credited, Ternary, counted, leaves, seat_of_task_id
+from bough.viewer.branches import Place, RunBranches
+from bough.viewer.credit_rules import apply_rule, credit_rules
+from bough.viewer.node_view import node_view
+from bough.viewer.path_rows import FLAGS, path_rows
+from bough.viewer.run_parts import RunParts
+from bough.viewer.stored_trees import FILES, PerFile, TreeName, read_file, step_files, tree_in
+from bough.viewer.turn_nodes import Turns, drawn, number
+
+Answer: TypeAlias = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAnswers:
+    """The answers about the trees of run directories.
+
+    Attributes:
+        files: The trees of files.
+        steps: The answers about whole steps.
+        parts: Tokenizers and environments.
+    """
+
+    files: PerFile[list[Credited]] = field(default_factory=lambda: PerFile(read_file, most=FILES))
+    steps: dict[Path, PerFile[Answer]] = field(default_factory=dict[Path, PerFile[Answer]])
+    parts: RunParts = field(default_factory=RunParts)
+
+    def trees(self, directory: Path) -> Answer:
+        """The steps with stored trees, ascending, and the credit rules that can be chosen."""
+        return {
+            "steps": [step for step, _ in step_files(directory)],
+            "rules": [rule.record() for rule in credit_rules().values()],
+            "flags": dict(FLAGS),
+        }
+
+    def step(self, directory: Path, step: int) -> Answer:
+        """The trees of a step and its episodes.
+
+        Raises:
+            StoreError: when there is no such step, or its file is damaged.
+        """
+        found = self.steps.setdefault(directory, PerFile(lambda file: self._step(file)))
+        return found.get(_file(directory, step))
+
+    def _step(self, file: Path) -> Answer:
+        step, trees = int(file.stem.removeprefix("step_")), self.files.get(file)
+        summaries = [_summary(TreeName(step=step, index=index), each) for index, each in enumerate(trees)]
+        return {"step": step, "trees": summaries, "paths": path_rows(step, trees)}
+
+    def tree(self, directory: Path, name: TreeName, rule: str = "") -> Answer:
+        """A tree as it is drawn, with the advantages of its run or of another rule.
+
+        Raises:
+            StoreError: when there is no such tree, or the rule does not fit.
+        """
+        trees = self._credited(directory, name, rule)
+        credited = tree_in(trees, name)
+        task = credited.tree.task.id
+        same = [index for index, each in enumerate(trees) if each.tree.task.id == task]
+        return {
+            **_summary(name, credited),
+            "rule": rule,
+            "columns": drawn(credited),
+            "group": [str(TreeName(step=name.step, index=index)) for index in same],
+            "of_step": len(trees),
+        }
+
+    def node(self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = "") -> Answer:
+        """A turn of a tree, or of a branch from it, in full.
+
+        Raises:
+            StoreError: when there is no such tree, branch or node.
+        """
+        credited = self.place(directory, name, place, branches, rule)
+        pieces = self.parts.pieces(directory, credited.tree.task.id)
+        return {"place": str(place), "tree": str(name), **node_view(credited, place.node, pieces)}
+
+    def state(self, directory: Path, name: TreeName, place: Place, branches: RunBranches) -> Answer:
+        """The environment's picture of the state after a turn; `svg` is None where it has none.
+
+        Raises:
+            StoreError: when there is no such tree, branch or node.
+            ValueError: when the environment does not accept the path.
+        """
+        tree = self.place(directory, name, place, branches).tree
+        last = int(Turns.of(tree).last[Turns.of(tree).of_node[place.node]])
+        return {"svg": self.parts.picture(directory, tree, last)}
+
+    def place(
+        self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = ""
+    ) -> Credited:
+        """The tree of a place.
+
+        Raises:
+            StoreError: when there is no such tree, branch or node.
+        """
+        if place.branch is not None:
+            found = branches.of(name).tree(place.branch)
+        else:
+            found = tree_in(self._credited(directory, name, rule), name)
+        if place.node >= found.tree.nodes:
+            raise StoreError(f"got node {place}; the tree has the nodes 0 to {found.tree.nodes - 1}")
+        return found
+
+    def _credited(self, directory: Path, name: TreeName, rule: str) -> list[Credited]:
+        trees = self.files.get(_file(directory, name.step))
+        return apply_rule(rule, [each.rewarded for each in trees]) if rule else trees
+
+
+def _file(directory: Path, step: int) -> Path:
+    """The file of the trees of a step.
+
+    Raises:
+        StoreError: when there is none.
+    """
+    files = dict(step_files(directory))
+    if step not in files:
+        raise StoreError(f"{directory.name}: got step {step}, which has no stored trees; need one of {_listed([*files])}")
+    return files[step]
+
+
+def _listed(steps: Sequence[int]) -> str:
+    return ", ".join(map(str, steps[-8:])) or "none: set checkpointing.trees_every"
+
+
+def _summary(name: TreeName, credited: Credited) -> Mapping[str, object]:
+    tree, returns = credited.tree, credited.rewarded.returns()
+    solved = tree.success[counted(tree)] == Ternary.YES
+    return {
+        "name": str(name),
+        "step": name.step,
+        "task": tree.task.id,
+        "seat": seat_of_task_id(tree.task.id),
+        "nodes": tree.nodes,
+        "paths": len(leaves(tree)),
+        "counted": len(solved),
+        "solved": int(solved.sum()),
+        "mean_return": number(float(np.mean(returns))) if len(returns) else None,
+        "signal": not credited.is_zero,
+    }
