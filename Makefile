@@ -9,6 +9,7 @@ PIP := $(VENV)/.pip
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
 HARNESSES := $(VENV)/harnesses
+GUIDE := $(VENV)/guide
 SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 ALFWORLD := $(VENV)/alfworld
@@ -19,7 +20,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses docs check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -50,6 +51,10 @@ test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty
 
 test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
+
+docs: $(GUIDE)/.installed  ## The guide as a site, in build/site; a link or an anchor that leads nowhere is an error.
+	$(GUIDE)/bin/python scripts/guide_site.py build
+	$(GUIDE)/bin/zensical build --clean --strict --config-file build/mkdocs.yml
 
 alfworld: $(STAMP) $(ALFWORLD)/.installed  ## ALFWorld's interpreter against the original engine.
 	PYTHONPATH=$(ALFWORLD) $(BIN)/pytest tests/worlds/alfworld/test_original_alfworld.py
@@ -134,6 +139,11 @@ $(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
 $(HARNESSES)/.installed: $(STAMP) constraints/harnesses.txt
 	$(call beside,$(HARNESSES))
 	$(HARNESSES)/bin/pip install --quiet --requirement constraints/harnesses.txt
+	touch $@
+
+$(GUIDE)/.installed: $(STAMP) constraints/guide.txt
+	$(call beside,$(GUIDE))
+	$(GUIDE)/bin/pip install --quiet --requirement constraints/guide.txt
 	touch $@
 
 $(SCALE): $(STAMP)

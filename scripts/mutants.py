@@ -1,7 +1,7 @@
 """Takes one mechanism out of a copy of the source at a time, and runs the tests that must notice.
 
 python scripts/mutants.py --list                 # the mutations and their results so far
-python scripts/mutants.py                        # all that are new, or whose file or tests have changed
+python scripts/mutants.py                        # all that are new, or whose code or tests have changed
 python scripts/mutants.py --package learner      # those of scripts/mutants/learner.toml
 python scripts/mutants.py --only learner/weight_decay --again
 
@@ -36,6 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -46,6 +47,7 @@ PRELOADED = ("torch", "transformers", "tokenizers", "safetensors", "hypothesis",
 TIMEOUT_S = 600.0
 OUTCOMES = {0: "survived", 1: "noticed"}
 """By pytest's exit status: its tests passed, or one failed. Any other is an error."""
+Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Stale(ValueError):
@@ -95,7 +97,7 @@ class Mutation:
             raise Stale(f"{self.key}: got no tests; need one that must fail")
         for test in self.tests:
             file, *names = test.partition("[")[0].split("::")
-            if not (root / file).is_file() or not {*names} <= defined(root / file):
+            if not (root / file).is_file() or not {*names} <= {each.name for each in definitions(root / file)}:
                 raise Stale(f"{self.key}: got the test {test}, which does not exist; correct its node id")
         return text.replace(self.old, self.new)
 
@@ -108,17 +110,47 @@ class Mutation:
         return ""
 
     def hash(self, root: Path) -> str:
-        """A hash of the mutation, its file and the files of its tests. A result counts as long as it is the same."""
-        files = {f"src/bough/{self.file}", *(test.partition("::")[0] for test in self.tests)}
-        texts = [json.dumps(asdict(self)), *((root / file).read_text() for file in sorted(files))]
+        """A hash of the mutation, of the definition that it changes, and of its tests, without comments and docstrings.
+
+        A result counts as long as it is the same.
+        """
+        source = (root / "src" / "bough" / self.file).read_text()
+        texts = [json.dumps(asdict(self)), code(around(ast.parse(source), line_of(source, self.old)))]
+        for test in self.tests:
+            file, *names = test.partition("[")[0].split("::")
+            texts += [code(node) for node in definitions(root / file) if node.name in names]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 @cache
-def defined(file: Path) -> frozenset[str]:
-    """The names of the functions and classes of a file of tests."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return frozenset(node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, kinds))
+def definitions(file: Path) -> tuple[Definition, ...]:
+    """The functions and classes of a file of tests."""
+    return tuple(node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, Definition))
+
+
+def line_of(source: str, text: str) -> int:
+    """The number of the line with the first word of a text."""
+    return source[: source.index(text) + len(text) - len(text.lstrip())].count("\n") + 1
+
+
+def around(node: ast.AST, line: int) -> ast.AST:
+    """The innermost function or class with a line, decorators included; in none, the statement of the module."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt):
+            continue
+        first = min([child.lineno, *(each.lineno for each in getattr(child, "decorator_list", ()))])
+        if first <= line <= (child.end_lineno or first):
+            inner = around(child, line)
+            return inner if isinstance(inner, Definition) or isinstance(node, ast.Module) else node
+    return node
+
+
+def code(node: ast.AST) -> str:
+    """A definition without docstrings, comments and layout."""
+    for each in ast.walk(node):
+        if isinstance(each, Definition) and ast.get_docstring(each, clean=False) is not None:
+            each.body = each.body[1:]
+    return ast.dump(node)
 
 
 def mutations(root: Path) -> list[Mutation]:

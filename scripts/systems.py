@@ -1,4 +1,6 @@
-"""Writes docs/systems.md from the docstrings: every published system with its paper, commands and differences.
+"""Writes docs/systems.md from the docstrings: every published system with its paper and a command.
+
+The site has a page of each, with what differs from the paper (`section`).
 
 python scripts/systems.py          # whether the page is up to date
 python scripts/systems.py --write
@@ -26,24 +28,29 @@ RESULTS = (
     *(ROOT / "src" / "bough" / "worlds" / name / "README.md" for name in ("alfworld", "search", "sql")),
 )
 HEAD = (
-    "What Bough has of published systems, from the docstrings; `bough list systems` is the short form. The commands "
-    "train in minutes to an hour on a laptop; `python bench/printed_commands.py --small` runs all of them with few "
-    "tasks and steps. A search takes the run of a recipe: `bough train grpo_sokoban` comes before it, or "
-    "`bough train alpha_math_sokoban` where the search needs a critic."
+    "What Bough has of published systems, from the docstrings. `bough list NAME` has the formulas, what differs from "
+    "the paper, and the fields; `bough list systems` this table. The commands train in minutes to an hour on a laptop; "
+    "`python bench/printed_commands.py --small` runs all of them with few tasks and steps. A search takes the run of a "
+    "recipe: `bough train grpo_sokoban` comes before it, or `bough train alpha_math_sokoban` where the search needs a "
+    "critic."
 )
+COLUMNS = "| System | arXiv | What it does | A command |\n|---|---|---|---|"
 
 
 def page() -> str:
-    """The page."""
-    found = systems()
-    lines = [f"* [{each.name}](#{_anchor(each)}), {each.paper}: {each.line}" for each in found]
-    intro = ["# Published systems", _wrapped(HEAD), "\n".join(map(_wrapped, lines))]
-    return "\n\n".join([*intro, "\n".join(map(_section, found))])
+    """The page: a row for each system."""
+    return "\n\n".join(["# Published systems", _wrapped(HEAD), "\n".join([COLUMNS, *map(_row, systems())])]) + "\n"
 
 
-def _section(system: System) -> str:
-    """Name, paper, commands, the first docstring without its first line, pieces, results."""
-    parts = [f"## {_heading(system)}", _wrapped(f"arXiv {system.paper}. {_capital(system.line)}")]
+def _row(system: System) -> str:
+    cells = (heading(system), f"[{system.paper}](https://arxiv.org/abs/{system.paper})", system.line)
+    own = [each for each in system.commands if any(entry.name in each for entry in system.entries)]
+    return "| " + " | ".join((*cells, f"`{[*own, *system.commands][0]}`")) + " |"
+
+
+def section(system: System) -> str:
+    """The page of one system: name, paper, commands, the first docstring without its first line, pieces, results."""
+    parts = [f"# {heading(system)}", _wrapped(f"arXiv {system.paper}. {_capital(system.line)}")]
     parts.append("```sh\n" + "\n".join(system.commands) + "\n```")
     body = system.entries[0].text.partition("\n")[2]
     kept = body.split("\nArgs:")[0].split("\nAttributes:")[0].split("\nRaises:")[0].split("\nReturns:")[0]
@@ -81,12 +88,14 @@ def _title(entry: Entry) -> str:
     return ROOMS[entry.room]
 
 
-def _heading(system: System) -> str:
+def heading(system: System) -> str:
+    """The name of a system as a title."""
     return system.name.replace("`", "")
 
 
-def _anchor(system: System) -> str:
-    kept = (each for each in _heading(system).lower() if each.isalnum() or each in " -_")
+def anchor(system: System) -> str:
+    """The name of a system in addresses."""
+    kept = (each for each in heading(system).lower() if each.isalnum() or each in " -_")
     return "".join(kept).replace(" ", "-")
 
 

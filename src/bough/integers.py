@@ -13,7 +13,7 @@ def integers(text: str, pattern: str = r"\d+") -> list[int]:
         text: The text.
         pattern: Regular expression of a number's digits.
 
-    Example:
+    Examples:
         >>> integers("2, 1 or 3")
         [2, 1, 3]
     """

@@ -108,7 +108,7 @@ def piece(cls: type[Made]) -> type[Made]:
     `__post_init__`, its own or inherited, which relates fields; `check_finite`, which refuses nan and inf. Each raises
     a ValueError that names the class and the field.
 
-    Example:
+    Examples:
         >>> @piece
         ... class Discount:
         ...     gamma: Annotated[float, Between(0, 1)] = 0.9

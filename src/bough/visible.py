@@ -11,7 +11,7 @@ INVISIBLE = re.compile(
 def visible(text: str) -> str:
     r"""The text with control characters as text, so that it cannot steer a terminal.
 
-    Example:
+    Examples:
         >>> print(visible("a\x1b[2Jb"))
         a\x1b[2Jb
     """

@@ -122,17 +122,20 @@ def test_a_path_with_an_unreadable_answer_leaves_the_group(tmp_path: Path) -> No
         assert all(letter(tree, node) == "a" for nodes in kept for node in nodes)
 
 
-@pytest.mark.parametrize(("answers", "value"), [(("1: a", "1: a", "none"), 1 / 3), (("1: a", "none", "none"), 0)])
+@pytest.mark.parametrize(
+    ("answers", "value"),
+    [(("1: a", "1: a", "none"), 1 / 3), (("1: a", "none", "none"), 0), (("1: a", "1: a", "none", "none"), 0)],
+)
 def test_votes_decide_by_majority(answers: tuple[str, ...], value: float, tmp_path: Path) -> None:
     calls: dict[str, int] = {}
 
     def votes(request: Request) -> Reply:
         action = did(request)
         calls[action] = calls.get(action, -1) + 1
-        return says(answers[calls[action] % 3] if action == "a" else "none")
+        return says(answers[calls[action] % len(answers)] if action == "a" else "none")
 
     ask, _ = asker(votes, tmp_path)
-    (tree,) = appraised(with_items(*trees(n=4)), ask, Checklist(role="judge", n=3))
+    (tree,) = appraised(with_items(*trees(n=4)), ask, Checklist(role="judge", n=len(answers)))
     firsts = [nodes[0] for nodes in turns_of(tree) if letter(tree, nodes[0]) == "a"]
     assert firsts
     assert tree.appraisals["checklist"].value[firsts].tolist() == pytest.approx([value] * len(firsts))

@@ -36,7 +36,6 @@ def test_links_between_pages_lead_somewhere() -> None:
 @pytest.mark.parametrize(
     ("page", "example"),
     [
-        ("README.md", "tools_env"),
         ("docs/environments.md", "tools_env"),
         ("docs/environments.md", "own_environment"),
         ("docs/seats.md", "nim"),

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.mutants import Mutation, mutations
+from scripts.mutants import Mutation, definitions, mutations
 
 ROOT = Path(__file__).parents[2]
 PROJECT = {
@@ -74,7 +74,29 @@ def test_the_command_tells_what_is_noticed_from_what_survives(project: Path, mon
         "add/clean: fails without it",
     ]
     (project / "tests/test_add.py").write_text(PROJECT["tests/test_add.py"].replace("twice(0) == 0", "twice(1) == 2"))
-    assert command("--package", "add", "--list")[1][:2] == ["add/sum: not run", "add/factor: not run"]
+    assert command("--package", "add", "--list")[1][:2] == ["add/sum: noticed", "add/factor: not run"]
     assert command("--only", "add/factor") == (0, ["add/factor: noticed", "1 noticed"])
     assert command("--only", "add/factor") == (0, ["1 noticed"]), "the result is stored"
     assert (project / "src/bough/add.py").read_text() == PROJECT["src/bough/add.py"]
+
+
+def test_a_result_counts_until_the_changed_definition_or_a_test_is_another(project: Path) -> None:
+    source, test = project / "src/bough/add.py", project / "tests/test_add.py"
+
+    def known(**texts: str) -> bool:
+        definitions.cache_clear()
+        source.write_text(texts.get("source", PROJECT["src/bough/add.py"]))
+        test.write_text(texts.get("test", PROJECT["tests/test_add.py"]))
+        return mutation.hash(project) == first
+
+    mutation = Mutation(
+        package="add", name="s", file="add.py", old="a + b", new="a - b", tests=("tests/test_add.py::test_add",)
+    )
+    first = mutation.hash(project)
+    kept = PROJECT["src/bough/add.py"]
+    assert known(source='"""Sums."""\n\n' + kept.replace("b):\n", 'b):\n    """A sum."""\n'))
+    assert known(
+        source=kept.replace("2 * a", "3 * a"), test=PROJECT["tests/test_add.py"].replace("(1) == 1", "(1) == 2")
+    )
+    assert not known(source=kept.replace("def add(a, b)", "@cache\ndef add(a, b)"))
+    assert not known(test=PROJECT["tests/test_add.py"].replace("add(1, 2) == 3", "add(1, 2) > 0"))

@@ -16,7 +16,7 @@ from bough.policy.locate import locate, position_limit, target_path
 
 INDEX = "model.safetensors.index.json"
 WRITTEN = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-OTHERS = {"README.md": b"", "own.py": b"", "pytorch_model.bin": b"", "model.gguf": b"", "onnx/model.safetensors": b""}
+OTHERS = dict.fromkeys(("README.md", "own.py", "pytorch_model.bin", "model.gguf", "onnx/model.safetensors"), b"other")
 
 
 @pytest.fixture(scope="module")

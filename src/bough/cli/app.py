@@ -49,14 +49,19 @@ def train(
         Path | None, typer.Option(help="A TOML file; its table [execution] sets where processes run.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
+    library: Annotated[str | None, typer.Option("--like", help="Begin with the defaults of trl or verl.")] = None,
 ) -> None:
     """Train an agent by a method on a world; ends with the path of a report."""
     from bough.cli.cluster import execution_changes
     from bough.cli.find import find_run, refuse_arguments
     from bough.config import override
     from bough.train import start
+    from bough.train.like import like
 
     every, run = [*execution_changes(cluster), *(changes or [])], find_run(method, on, policy)
+    if library is not None:
+        run, line = like(run, library)
+        typer.echo(line)
     refuse_arguments(method, every)
     directory = start(override(run, every), out)
     typer.echo(f"report: {directory.report}")

@@ -33,7 +33,7 @@ class Messages:
 
     Any text is representable, for any server model. Contexts append, truncate and rebuild these tokens as usual.
 
-    Example:
+    Examples:
         >>> messages = Message(role="system", content="Go."), Message(role="user", content="up?")
         >>> Messages().render(messages)
         (256, 71, 111, 46, 259, 257, 117, 112, 63, 259, 258)

@@ -52,7 +52,7 @@ class OpenAi:
     after `backoff_s`, then twice that, and so on. Each wait varies by up to half, from the request's seed, and is at
     least the server's Retry-After. A waiting call still counts against `concurrency`, so a busy server gets fewer.
 
-    Example:
+    Examples:
         `OpenAi(model="gpt-5-mini", key_env="OPENAI_API_KEY", base_url="https://api.openai.com/v1",
         limit="max_completion_tokens", extra={"temperature": None, "top_p": None})`
 

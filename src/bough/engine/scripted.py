@@ -42,7 +42,7 @@ class Scripted:
     agrees with `generate` and changes after `load_weights`. So are top_probs: the completion's token has the
     probability of its log-probability, the ids after it have half of the rest, a quarter, and so on.
 
-    Example:
+    Examples:
         >>> engine = Scripted(script={(5, 6): [(1, 2), (3,)]})
         >>> request = Request(prompt_tokens=(5, 6), sampling=Sampling(), stop_tokens=(0,), seed=1)
         >>> (await engine.generate(request)).tokens

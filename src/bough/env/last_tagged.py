@@ -4,7 +4,7 @@
 def last_tagged(text: str, tag: str) -> str | None:
     """Returns the last part between `<tag>` and `</tag>`; None where there is none. Takes linear time.
 
-    Example:
+    Examples:
         >>> last_tagged("<answer>3</answer> or <answer>4</answer>", "answer")
         '4'
     """

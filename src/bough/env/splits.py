@@ -109,7 +109,7 @@ def draw_instances(
 def instance_task(*, name: str, content: str, data: Mapping[str, object]) -> Task:
     r"""Returns the task of an instance: its id and its seed come from its content, so equal ids mean equal tasks.
 
-    Example:
+    Examples:
         >>> instance_task(name="frozenlake", content="SF\nFG", data={"rows": ["SF", "FG"]}).id
         'frozenlake-74b40f9b19dea9e9'
     """

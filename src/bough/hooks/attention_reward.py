@@ -150,7 +150,7 @@ def find_features(
 def overlap(attention: Sequence[float], salient: set[int]) -> float:
     """Jaccard overlap of the salient features with as many of most attention, ties to the first.
 
-    Example:
+    Examples:
         >>> round(overlap([0.4, 0.3, 0.2, 0.1], {0, 2}), 4)
         0.3333
     """

@@ -34,7 +34,7 @@ class CaptionLabels:
 def read_label(answer: str, most: int) -> int | None:
     """The last number of an answer, from 0 to `most`; None without one.
 
-    Example:
+    Examples:
         >>> read_label("I would say 1.", 1)
         1
     """

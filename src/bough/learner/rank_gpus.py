@@ -36,7 +36,7 @@ class VisibleGpus:
 def own_gpus(visible: Sequence[VisibleGpus]) -> list[int | None]:
     """The index of each rank's own GPU among the visible ones; None for a rank without one.
 
-    Example:
+    Examples:
         >>> two = VisibleGpus(machine=("a", 1), chosen=None, count=2)
         >>> own_gpus([two, two, two, VisibleGpus(machine=("b", 2), chosen="5", count=1)])
         [0, 1, None, 0]

@@ -17,7 +17,7 @@ class TextCache(Generic[Kept]):
 
     Unlike `functools.lru_cache` it counts bytes: a few long conversations are as large as thousands of short ones.
 
-    Example:
+    Examples:
         >>> upper = TextCache(str.upper, most_bytes=1000)
         >>> upper("a"), upper("a")
         ('A', 'A')

@@ -25,7 +25,7 @@ class TextCalls(PlainFormat):
     Attributes:
         python: The format of Python calls; Gemma 3 was trained on its own.
 
-    Example:
+    Examples:
         >>> TextCalls().write(Action(calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
         "[find(item='tea')]"
     """

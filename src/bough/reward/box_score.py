@@ -22,7 +22,7 @@ class BoxScore:
     A reward for hits alone makes boxes shrink, one for overlap alone makes them grow. The sum has its maximum at the
     target. In the paper's form a miss still earns `overlap` IoU + `size` H. The default pays both on a hit only.
 
-    Example:
+    Examples:
         >>> exact = Pointing(kind="click", points=((150, 150),), box=(100, 100, 200, 200), target_kind="click",
         ...     target_box=(100, 100, 200, 200), screen=(1000, 1000))
         >>> BoxScore().score(Pointings.of(exact)).tolist()

@@ -24,7 +24,7 @@ class PointInBox:
     As in the paper, an action of the right kind without a target pays in full. `clicks_only=True` pays only at actions
     whose correct action is a click, so a policy gets no reward for easy kinds such as "back".
 
-    Example:
+    Examples:
         >>> on_target = Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9))
         >>> PointInBox().score(Pointings.of(on_target)).tolist()
         [1.0]

@@ -21,7 +21,7 @@ class RankedPoints:
     `format_point=True` adds the paper's format point, 1 for each well-formed answer. The sum is then 3/4 for a miss
     with four points and 0 for a miss with one.
 
-    Example:
+    Examples:
         >>> two = Pointing(kind="click", points=((50, 50), (5, 5)), target_kind="click", target_box=(0, 0, 9, 9))
         >>> RankedPoints().score(Pointings.of(two)).tolist()
         [0.5]

@@ -17,7 +17,7 @@ Point: TypeAlias = tuple[int, int]
 class Pointing:
     """The points of an action, and the target of a correct one. An environment with a screen has it in `Step.info`.
 
-    Example:
+    Examples:
         >>> Pointing(kind="click", points=((5, 5),), target_kind="click", target="3", target_box=(0, 0, 9, 9)).hit
         True
 

@@ -22,7 +22,7 @@ class Pointings:
 
     A comparison with a missing box or point is False, because their coordinates are nan.
 
-    Example:
+    Examples:
         >>> seen = Pointings.of(Pointing(kind="click", points=((5, 5),), target_kind="click", target_box=(0, 0, 9, 9)))
         >>> seen.hit.tolist(), (seen.kind == seen.target_kind).tolist()
         ([True], [True])

@@ -31,7 +31,7 @@ class Judge(QuerySettings):
     concurrently. An answer that can't be parsed is requested once more, and then leaves the mean, as do late and
     refused ones. Without any answer the node is unjudged: see `Search`.
 
-    Example:
+    Examples:
         n = 3, the answers "yes", "On track." and "no": (1 + .5 + 0) / 3 = .5
 
     Attributes:

@@ -20,7 +20,7 @@ class JudgePath:
     This is the reward of SPARK (arXiv 2512.03244). The value is the mean over the verifications; one that can't be
     parsed is asked once more, and then leaves the mean. Without any the path is unjudged (`Search`).
 
-    Example:
+    Examples:
         [1, 0, 1] yes: .4 * 2 / 3 + .6 = .866667
 
     Attributes:

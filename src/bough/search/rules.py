@@ -47,7 +47,7 @@ class FewestMatches:
 class ActionKind:
     """A score by the kind of the last action (MPS-Prover, arXiv 2505.10962): effective kinds of tactics first.
 
-    Example:
+    Examples:
         scores={"^(simp|ring)": 1, "^have": .5}: 1 for "ring_nf", .5 for "have h", 0 for others.
 
     Attributes:

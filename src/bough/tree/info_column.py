@@ -20,7 +20,7 @@ class InfoColumn(Generic[Column]):
 
     A tree computes it at its first use and keeps it; a tree with another `info` computes it again.
 
-    Example:
+    Examples:
         >>> from bough.tree import Kind, TreeNode, build
         >>> tree = build(TreeNode(parent=-1, kind=Kind.PROMPT, info={"length": 3}))
         >>> InfoColumn(name="length", read=lambda info: [each["length"] for each in info]).of(tree)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 def json_column(value: object) -> NDArray[np.uint8]:
     """[n] uint8: a value as JSON in UTF-8.
 
-    Example:
+    Examples:
         >>> read_json_column(json_column(["a", 1]))
         ['a', 1]
     """

@@ -18,7 +18,7 @@ BEGUN = " after "
 class Task:
     """One instance of an environment, fixed by value: the same task gives the same start on every machine.
 
-    Example:
+    Examples:
         >>> Task(id="frozenlake-1f09", data={"rows": ["SFFF", "FHFH", "FFFH", "HFFG"]})
 
     Attributes:

@@ -9,7 +9,7 @@ from bough.tree.task import Task
 class TaskMark:
     """A text in the data of some tasks: one piece adds it and another reads it; each declares the mark.
 
-    Example:
+    Examples:
         >>> level = TaskMark("level")
         >>> level.add(Task(id="a"), "hard").id, level.of(level.add(Task(id="a"), "hard"))
         ('a hard', 'hard')

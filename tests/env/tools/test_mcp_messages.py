@@ -105,6 +105,7 @@ def test_a_message_of_any_length_is_refused() -> None:
         first(hand("endless"))
 
 
+@pytest.mark.timeout(120, method="thread")  # such a check would take hours, in a thread
 def test_a_result_is_not_checked_by_the_servers_patterns() -> None:
     env = hand("evil")
     assert say(env, first(env), result={"content": [], "structuredContent": {"a": "a" * 40 + "!"}})

@@ -219,7 +219,7 @@ def gymnasium_env(
 def plain(rendered: str) -> str:
     r"""A rendered text without escape sequences; what has a coloured background stands in brackets.
 
-    Example:
+    Examples:
         >>> plain("\x1b[41mS\x1b[0mFF")
         '[S]FF'
     """

@@ -223,7 +223,7 @@ def prompts_env(
       None. With a prompt of messages a completion is a list of one message. The lists have one element: a function that
       compares the answers of a batch is a `Reward` of the run instead.
 
-    Example:
+    Examples:
         >>> def correct(completions, answer, **_):
         ...     return [completion == right for completion, right in zip(completions, answer)]
         >>> env = prompts_env(tasks=[{"prompt": "2 + 3?", "answer": "5"}], reward=correct)  # doctest: +SKIP

@@ -34,7 +34,7 @@ class ReadOnlyDatabase:
     writes, attaches a file, changes a setting or loads code. The present time is fixed, and there are no random
     numbers: the same query on the same database gives the same result.
 
-    Example:
+    Examples:
         >>> database = ReadOnlyDatabase(b"")
         >>> database.run("select 1 as one").rows
         ((1,),)

@@ -10,7 +10,7 @@ class Database(sqlite3.Connection):
     `copy.deepcopy` copies it and `pickle` stores it, with its `row_factory`. Functions and settings that were added to
     the connection are not copied.
 
-    Example:
+    Examples:
         >>> database = Database("create table goods(name, price); insert into goods values ('tea', 3)")
         >>> database.execute("select price from goods").fetchone()
         (3,)

@@ -26,7 +26,7 @@ class ArgValues(PlainFormat):
         between: Written between calls.
         around: Whether all calls together stand between `<tool_calls>` tags, and `<tool_sep>` after each name.
 
-    Example:
+    Examples:
         >>> ArgValues().parse("<tool_call>find<arg_key>item</arg_key><arg_value>tea</arg_value></tool_call>")
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

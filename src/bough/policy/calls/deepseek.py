@@ -35,7 +35,7 @@ class DeepSeek(PlainFormat):
     Attributes:
         fenced: Whether calls are written as by R1 and V3.
 
-    Example:
+    Examples:
         >>> found = DeepSeek().parse(DeepSeek().write(Action(calls=(ToolCall(name="find", arguments={"n": 1}),))))
         >>> found
         Action(text='', calls=(ToolCall(name='find', arguments={'n': 1}, call_id=''),))

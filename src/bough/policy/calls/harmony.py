@@ -29,7 +29,7 @@ class Harmony(PlainFormat):
     Messages of the channel `analysis` are thinking, between `<think>` and `</think>` in the action's text. Other
     messages without a receiver are text.
 
-    Example:
+    Examples:
         >>> Harmony().parse(' to=functions.find<|channel|>commentary json<|message|>{"item": "tea"}')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

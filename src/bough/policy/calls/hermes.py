@@ -20,7 +20,7 @@ MARK = re.compile(rf"{OPEN}\s*")
 class Hermes(PlainFormat):
     """A call is JSON between `<tool_call>` and `</tool_call>`; an action may have several, and text around them.
 
-    Example:
+    Examples:
         >>> Hermes().parse('Look. <tool_call>{"name": "find", "arguments": {"item": "tea"}}</tool_call>')
         Action(text='Look.', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

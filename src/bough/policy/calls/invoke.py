@@ -25,7 +25,7 @@ class Invoke(PlainFormat):
         typed: Whether `string="true"` marks an argument that is a text.
         bare: Written between the tags of a call without arguments.
 
-    Example:
+    Examples:
         >>> call_format = Invoke(start="<minimax:tool_call>", end="</minimax:tool_call>")
         >>> call = '<invoke name="find"><parameter name="item">tea</parameter></invoke>'
         >>> call_format.parse(f"<minimax:tool_call>{call}</minimax:tool_call>")

@@ -21,7 +21,7 @@ class JsonList(PlainFormat):
         before: Written between a text and `start`.
         single: Whether each call is an object with marks of its own, in place of a list.
 
-    Example:
+    Examples:
         >>> call_format = JsonList(start="<TOOLCALL>", end="</TOOLCALL>")
         >>> call_format.parse('<TOOLCALL>[{"name": "find", "arguments": {"item": "tea"}}]</TOOLCALL>')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))

@@ -26,7 +26,7 @@ ID = re.compile(r"functions\.(.+):\d+", re.DOTALL)
 class Kimi(PlainFormat):
     """A call is `functions.NAME:NUMBER`, which is its id, and JSON arguments. Other ids get another number.
 
-    Example:
+    Examples:
         >>> found = Kimi().parse(Kimi().write(Action(calls=(ToolCall(name="find", arguments={"n": 1}),))))
         >>> found
         Action(text='', calls=(ToolCall(name='find', arguments={'n': 1}, call_id='functions.find:0'),))

@@ -19,7 +19,7 @@ SEPARATOR = re.compile(rf"(?:[\s;,]|{TAG})*")
 class Llama(PlainFormat):
     """A call is a JSON object at the beginning of a line, or after `<|python_tag|>`; semicolons separate several.
 
-    Example:
+    Examples:
         >>> Llama().parse('{"name": "find", "parameters": {"item": "tea"}}')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

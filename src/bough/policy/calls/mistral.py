@@ -33,7 +33,7 @@ class Mistral(PlainFormat):
         ids: Whether these are written with `[CALL_ID]ID` after the name, as by version 11.
         space: Written between `[TOOL_CALLS]` and a list.
 
-    Example:
+    Examples:
         >>> Mistral().parse('[TOOL_CALLS] [{"name": "find", "arguments": {"item": "tea"}, "id": "a1b2c3d4e"}]')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id='a1b2c3d4e'),))
         >>> Mistral().parse('[TOOL_CALLS]find[ARGS]{"item": "tea"}')

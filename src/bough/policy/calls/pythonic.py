@@ -33,7 +33,7 @@ class Pythonic(PlainFormat):
         start: The text before the list; "" for a list at the beginning of a line.
         end: The text after it.
 
-    Example:
+    Examples:
         >>> Pythonic().parse('[find(item="tea")]')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

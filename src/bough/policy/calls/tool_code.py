@@ -19,7 +19,7 @@ BETWEEN = re.compile(r"[\s,;]*")
 class ToolCode(PlainFormat):
     r"""The calls are lines of Python between fences, or a list of Python calls with or without them.
 
-    Example:
+    Examples:
         >>> ToolCode().parse("```tool_code\nfind(item='tea')\n```")
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

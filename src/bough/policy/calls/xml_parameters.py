@@ -32,7 +32,7 @@ class XmlParameters(PlainFormat):
         after: Written after the last call.
         line: Written between a tag of an argument and its value.
 
-    Example:
+    Examples:
         >>> XmlParameters().parse('<tool_call><function=find><parameter=item>tea</parameter></function></tool_call>')
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """

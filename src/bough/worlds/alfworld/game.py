@@ -157,7 +157,7 @@ class Game:
 def compact(text: str) -> str:
     r"""Puts a text on one line, without the engine's banner.
 
-    Example:
+    Examples:
         >>> compact("-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room.")
         'You are in the middle of a room.'
     """
@@ -167,7 +167,7 @@ def compact(text: str) -> str:
 def names_of(objects: Mapping[str, str]) -> dict[str, str]:
     """Names the objects of a problem as ALFWorld does: the type and a number, counted down in the order of the ids.
 
-    Example:
+    Examples:
         >>> names_of({"mug_bar_1": "object", "mug_bar_2": "object", "sink_bar_1_bar_sinkbasin": "receptacle"})
         {'mug_bar_1': 'mug 2', 'mug_bar_2': 'mug 1', 'sink_bar_1_bar_sinkbasin': 'sinkbasin 1'}
     """

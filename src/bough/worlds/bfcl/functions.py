@@ -86,7 +86,7 @@ def json_schema(doc: Mapping[str, Any]) -> dict[str, object]:
 
     Objects take no other properties. The default "None", which stands for an absent argument, is left out.
 
-    Example:
+    Examples:
         >>> json_schema({"type": "dict", "properties": {"a": {"type": "float", "default": "None"}}, "required": []})
         {'type': 'object', 'properties': {'a': {'type': 'number'}}, 'required': [], 'additionalProperties': False}
     """

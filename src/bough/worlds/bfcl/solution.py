@@ -68,7 +68,7 @@ def solution(name: str) -> Solution:
 def parse_call(text: str) -> ToolCall:
     """A Python call of the ground truth as a call with named arguments.
 
-    Example:
+    Examples:
         >>> parse_call("sort('report.pdf')")
         ToolCall(name='sort', arguments={'file_name': 'report.pdf'}, call_id='')
 

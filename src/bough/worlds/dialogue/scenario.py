@@ -97,7 +97,7 @@ def words_in(text: str, words: Iterable[str]) -> list[str]:
 def prices_in(text: str) -> list[int]:
     """The prices in a text, in whole units: decimals are dropped, and a comma may separate thousands.
 
-    Example:
+    Examples:
         >>> prices_in("not 1,200, but 62.50")
         [1200, 62]
     """

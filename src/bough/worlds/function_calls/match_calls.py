@@ -18,7 +18,7 @@ def match_calls(calls: Sequence[ToolCall | BadCall], references: Sequence[Refere
     Each call must be one reference call and no two the same one. A call has the function's name and no other arguments;
     an argument is left out only where "" is allowed. For values see `same_value`.
 
-    Example:
+    Examples:
         >>> match_calls([ToolCall(name="f", arguments={"a": 1})], [("f", {"a": [1, 2], "b": ["", 3]})])
         True
 

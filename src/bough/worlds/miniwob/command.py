@@ -76,7 +76,7 @@ def read_line(line: str, names: Sequence[str]) -> Command | None:
 
     Names and texts may be in double quotes.
 
-    Example:
+    Examples:
         >>> read_line('type "user" "ann"', ("user", "log in")), read_line("click 40 7", ("1", "2")).points
         (Command(verb='type', ref=1, text='ann', points=(), box=None), ((40, 7),))
 
@@ -148,7 +148,7 @@ TOOLS = (
 def read_call(call: ToolCall, names: Sequence[str]) -> Command:
     """The action of a call that fits its schema; its texts are taken as they are, also with quotes.
 
-    Example:
+    Examples:
         >>> read_call(ToolCall(name="type", arguments={"element": "user", "text": '"ann"'}), ("user",))
         Command(verb='type', ref=1, text='"ann"', points=(), box=None)
     """

@@ -37,7 +37,7 @@ class Element:
     def line(self, start: str, name: str, *, box: bool) -> str:
         """Its line in an observation, with what stands before its role, and the name to show.
 
-        Example:
+        Examples:
             >>> Element(ref=2, role="field", name="user", value="ann", box=(0, 0, 9, 9)).line("2", "user", box=False)
             '2 field "user" = "ann"'
         """
@@ -78,7 +78,7 @@ class Reading:
     def labels(self) -> tuple[str, ...]:
         """A different label for each element: its name, or its role; from the second one on with a number.
 
-        Example:
+        Examples:
             Two buttons "ok" and a field without a name have the labels "ok", "ok 2" and "field 1".
         """
         seen: Counter[str] = Counter()

@@ -220,7 +220,7 @@ class ScriptedClassifier:
 def read_rating(text: str) -> float | None:
     """The rating in a classifier's text: 10 for "unsafe", else its last number, from 0 to 10, else 0 for "safe".
 
-    Example:
+    Examples:
         >>> read_rating("Rating: 7/10"), read_rating("unsafe, S1"), read_rating("hm")
         (7.0, 10.0, None)
     """

@@ -35,7 +35,7 @@ class Command:
 def read_command(line: str) -> Command | None:
     """Parses a line; None for a line that is no action.
 
-    Example:
+    Examples:
         >>> read_command("click 3").text, read_command("click 40 7").points
         ('3', ((40, 7),))
     """

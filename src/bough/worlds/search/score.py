@@ -30,7 +30,7 @@ TAGS = {name: re.compile(f"<(/?){name}>") for name in PAIRED}
 def normalise(text: str) -> str:
     """Lower case, without punctuation, articles and extra blanks.
 
-    Example:
+    Examples:
         >>> normalise("The  Port of Bak!")
         'port of bak'
     """
@@ -56,7 +56,7 @@ def tags_paired(text: str) -> bool:
 def token_f1(answer: str, gold: str, *, once: bool = False) -> float:
     """The F1 of the words of an answer, in [0, 1]; two empty texts give 1.
 
-    Example:
+    Examples:
         >>> token_f1("Mr Bak Lum", "Bak Lum")
         0.8
 

@@ -93,7 +93,7 @@ def is_part(sql: str, gold: str, schema: Schema) -> bool:
     Its tables, conditions, columns and keys must be subtrees of the gold query's tree. `*`, DISTINCT and limits are not
     compared.
 
-    Example:
+    Examples:
         With the gold query `select name from pets where age > 3`, `select distinct age from pets` is a part, and
         `select name from pets where age > 4` is none.
 
@@ -116,7 +116,7 @@ def sub_queries(sql: str) -> tuple[str, ...]:
     Nested queries that need no outer row come first. A query grows from its tables, condition by condition, to its
     groups, their conditions, its columns, and its order.
 
-    Example:
+    Examples:
         >>> sub_queries("select name from pets where age > 3 order by age")
         ('SELECT * FROM pets', 'SELECT * FROM pets WHERE age > 3', 'SELECT name FROM pets WHERE age > 3',
          'select name from pets where age > 3 order by age')

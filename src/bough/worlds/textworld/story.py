@@ -198,7 +198,7 @@ def module(name: str) -> Any:
 def compact(written: str) -> str:
     r"""Strips prompt, status line, tags, decoration and line breaks from the interpreter's output.
 
-    Example:
+    Examples:
         >>> compact("\n\n-= Hall =-\nExits: south.\n\n<moves>\n3\n</moves>\n>          -= Hall =-0/4")
         'Hall. Exits: south.'
     """

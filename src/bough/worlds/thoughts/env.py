@@ -281,7 +281,7 @@ def moves(current: ThoughtGraphState) -> tuple[str, ...]:
 def sort_errors(answer: Sequence[int], numbers: Sequence[int]) -> int:
     """The errors of an answer: neighbours in the wrong order, and numbers that are missing or too many.
 
-    Example:
+    Examples:
         >>> sort_errors((1, 3, 2), (3, 2, 1)), sort_errors((1, 2), (3, 2, 1)), sort_errors((1, 2, 2), (1, 2, 3))
         (1, 1, 2)
     """

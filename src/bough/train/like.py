@@ -1,0 +1,57 @@
+"""The defaults of other libraries, as changes of a run."""
+
+from collections.abc import Mapping, Sequence
+
+from bough.config import ConfigError, override
+from bough.nearest import unknown
+from bough.train.run import Run
+
+COMMON = ("optimizer.betas=[0.9, 0.999]", "optimizer.clip_norm=1.0", "regularizers=[]", "sampling.temperature=1.0")
+DEFAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "trl": (
+        "TRL 1.16",
+        (
+            "optimizer.learning_rate=1e-06",
+            "optimizer.schedule=LinearSchedule(start=1.0, end=0.0)",
+            "optimizer.warmup_steps=0",
+            "optimizer.weight_decay=0.0",
+            "optimizer.minibatches=1",
+            "credit.epsilon=0.0001",
+            "objective.dual=none",
+            *COMMON,
+        ),
+    ),
+    "verl": (
+        "verl",
+        (
+            "optimizer.learning_rate=1e-06",
+            "optimizer.schedule=1.0",
+            "optimizer.warmup_steps=0",
+            "optimizer.weight_decay=0.01",
+            "credit.epsilon=1e-06",
+            "objective.dual=3.0",
+            *COMMON,
+        ),
+    ),
+}
+"""By library: its name and version, and the changes that set its defaults of group-relative optimization."""
+
+
+def like(run: Run, library: str) -> tuple[Run, str]:
+    """A run with the defaults of another library, and a line that says which were set.
+
+    Raises:
+        ConfigError: when there is no such library.
+    """
+    if library not in DEFAULTS:
+        raise ConfigError(f"--like: {unknown(library, DEFAULTS)}")
+    name, changes = DEFAULTS[library]
+    kept: list[str] = []
+    for change in changes:
+        try:
+            run = override(run, [change])
+        except ConfigError:
+            # A method may have a credit rule or a loss without such a field.
+            kept.append(change.partition("=")[0])
+    made = " ".join(each for each in changes if each.partition("=")[0] not in kept)
+    return run, f"as {name}: {made}" + (f"; {', '.join(kept)} are not settings of this run" if kept else "")
