@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from bough.store import StoreError, write_trees
 from bough.store.atomic import append_bytes, read_stored, write_json
-from bough.tree import Credited, Rewarded, turns
+from bough.tree import Credited, Rewarded
 from bough.usercode.json_file import json_text
 from bough.viewer.stored_trees import PerFile, TreeName, read_file
 from bough.viewer.turn_nodes import drawn
@@ -99,6 +99,10 @@ class BranchFolder:
         kept["parent"] = [index.get(cast("int", parent), -1) for parent in kept["parent"]]
         return {**about, "number": number, "columns": kept}
 
+    def turns_before(self, number: int) -> int:
+        """The number of turns before the new ones of a branch."""
+        return int(read_stored(self.folder / f"{number:04d}.json")["turns"])
+
     def _file(self, number: int) -> Path:
         return self.folder / f"{number:04d}.safetensors"
 
@@ -151,10 +155,3 @@ def preference(chosen: Row, rejected: Row) -> Row:
         raise StoreError("got two paths that do not part at an action; need two leaves of one task that part at a turn")
     extra = {name: chosen[name] for name in ("tools", "task") if name in chosen}
     return {"prompt": sides[0][:same], "chosen": rests[0], "rejected": rests[1], **extra}
-
-
-def turns_at(credited: Credited, node: int) -> int:
-    """The number of turns up to a node."""
-    return int(turns(credited.tree)[node])
-
-

@@ -1,13 +1,188 @@
-"""The routes of trees, episodes and searches under `/api`."""
+"""The routes of trees, episodes and searches under `/api/run/NAME`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeAlias
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bough.viewer.branches import Place, RunBranches
+from bough.store import Checkpoints, StoreError
+from bough.store.atomic import stored_object
+from bough.tree import Credited
+from bough.viewer.branches import FILES, Place, RunBranches, preference, without_lesson
 from bough.viewer.evaluations import evaluations
+from bough.viewer.player import Moves, Player
+from bough.viewer.runs import Runs
 from bough.viewer.stored_trees import TreeName
 from bough.viewer.text_search import search_texts
 from bough.viewer.tree_answers import Answer, TreeAnswers
+
+Body: TypeAlias = dict[str, Any]
+
+MOST_BODY = 2**20
+"""Bytes of a request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRoutes:
+    """The answers about trees, and new branches from them.
+
+    Attributes:
+        runs: The runs.
+        folder: Folder of the branches; a run has one of its own in it.
+        player: Goes on from turns; None where nothing is played.
+        answers: What is read from the trees.
+    """
+
+    runs: Runs
+    folder: Path
+    player: Player | None
+    answers: TreeAnswers = field(default_factory=TreeAnswers)
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        run, tree = "/api/run/{run}", "/api/run/{run}/tree/{tree}"
+        read: dict[str, Callable[[Request], Answer]] = {
+            f"{run}/trees": lambda request: self.answers.trees(self._directory(request)),
+            f"{run}/step/{{step:int}}": lambda request: self.answers.step(
+                self._directory(request), request.path_params["step"]
+            ),
+            f"{run}/search": self._search,
+            f"{run}/evaluations": lambda request: evaluations(self._directory(request)),
+            tree: lambda request: self.answers.tree(self._directory(request), _name(request), _rule(request)),
+            f"{tree}/branches": self._branches,
+            f"{tree}/node/{{place}}": lambda request: self.answers.node(
+                self._directory(request), _name(request), _place(request), self._of(request), _rule(request)
+            ),
+            f"{tree}/state/{{place}}": lambda request: self.answers.state(
+                self._directory(request), _name(request), _place(request), self._of(request)
+            ),
+        }
+        write: dict[str, Callable[[Request, Body], Answer]] = {
+            f"{tree}/branch": self._branch,
+            f"{tree}/score": self._score,
+            f"{tree}/save": self._save,
+        }
+        return [
+            *(Route(path, _reads(answer)) for path, answer in read.items()),
+            *(Route(path, _writes(answer), methods=["POST"]) for path, answer in write.items()),
+        ]
+
+    def _directory(self, request: Request) -> Path:
+        return self.runs.directory(request.path_params["run"])
+
+    def _of(self, request: Request) -> RunBranches:
+        return RunBranches(folder=self.folder / request.path_params["run"])
+
+    def _search(self, request: Request) -> Answer:
+        hits, more = search_texts(self._directory(request), request.query_params.get("words", ""))
+        return {"hits": hits, "more": more}
+
+    def _branches(self, request: Request) -> Answer:
+        directory, branches = self._directory(request), self._of(request).of(_name(request))
+        return {
+            "playable": self.player is not None,
+            "checkpoints": Checkpoints(directory=directory / "checkpoints").steps(),
+            "directory": str(directory),
+            "branches": [branches.drawn(number) for number in branches.numbers()],
+        }
+
+    def _branch(self, request: Request, body: Body) -> Answer:
+        player, at = self._playing(), Place.read(body.get("at"))
+        moves = Moves(
+            action=_typed(body, "action", str, ""),
+            samples=_typed(body, "samples", int, 0),
+            step=_typed(body, "step", int, None),
+            seed=_typed(body, "seed", int, 0),
+        )
+        tree = self._credited(request, at).tree
+        played = player.play(self._directory(request), tree, at.node, moves)
+        about = {"turns": played.turns, "step": played.step, "action": moves.action, "samples": moves.samples}
+        return {"number": self._of(request).of(_name(request)).add(played.rewarded, at, about)}
+
+    def _score(self, request: Request, body: Body) -> Answer:
+        at = Place.read(body.get("at"))
+        scored = self._playing().score(
+            self._directory(request), self._credited(request, at).tree, at.node, _typed(body, "step", int, None)
+        )
+        return {"logprobs": [*scored.logprobs], "step": scored.step}
+
+    def _save(self, request: Request, body: Body) -> Answer:
+        kind = _typed(body, "kind", str, "")
+        if kind == "demonstrations":
+            leaf = Place.read(body.get("leaf"))
+            row = self._row(request, leaf)
+            if body.get("learn") == "new" and leaf.branch is not None:
+                row = without_lesson(row, self._of(request).of(_name(request)).turns_before(leaf.branch))
+        elif kind == "preferences":
+            sides = [self._row(request, Place.read(body.get(side))) for side in ("chosen", "rejected")]
+            row = preference(*sides)
+        else:
+            raise StoreError(f"got the kind {kind!r:.40}; need one of {', '.join(FILES)}")
+        file = self._of(request).save(kind, row)
+        with file.open("rb") as rows:
+            count = sum(1 for _ in rows)
+        world = self.runs.world(request.path_params["run"])
+        return {"file": str(file), "rows": count, "command": f"bough train grpo --on {world} warmup.file={file}"}
+
+    def _row(self, request: Request, place: Place) -> Body:
+        row = self._playing().row(self._credited(request, place).rewarded, place.node)
+        if row is None:
+            raise StoreError(f"got node {place}, before the first action; need a turn with one")
+        return dict(row)
+
+    def _credited(self, request: Request, place: Place) -> Credited:
+        return self.answers.place(self._directory(request), _name(request), place, self._of(request))
+
+    def _playing(self) -> Player:
+        if self.player is None:
+            raise StoreError("got a viewer that plays nothing; need `bough view` on the machine of the run")
+        return self.player
+
+
+def _reads(answer: Callable[[Request], Answer]) -> Callable[[Request], JSONResponse]:
+    # Starlette runs it in a thread.
+    def respond(request: Request) -> JSONResponse:
+        return JSONResponse(answer(request))
+
+    return respond
+
+
+def _writes(answer: Callable[[Request, Body], Answer]) -> Callable[[Request], Any]:
+    async def respond(request: Request) -> JSONResponse:
+        raw = b""
+        async for part in request.stream():
+            raw += part
+            if len(raw) > MOST_BODY:
+                raise StoreError(f"got a request of more than {MOST_BODY} bytes; need less")
+        return JSONResponse(await run_in_threadpool(answer, request, stored_object(raw)))
+
+    return respond
+
+
+def _name(request: Request) -> TreeName:
+    return TreeName.read(request.path_params["tree"])
+
+
+def _place(request: Request) -> Place:
+    return Place.read(request.path_params["place"])
+
+
+def _rule(request: Request) -> str:
+    return request.query_params.get("credit", "")
+
+
+def _typed(body: Body, name: str, kind: type, default: Any) -> Any:
+    """A value of a request.
+
+    Raises:
+        StoreError: when it has another type.
+    """
+    value = body.get(name, default)
+    if value is not default and (not isinstance(value, kind) or isinstance(value, bool)) and value is not None:
+        raise StoreError(f"got {name}={value!r:.60}; need a value of type {kind.__name__}")
+    return default if value is None else value

@@ -1,0 +1,146 @@
+"""The web application over run directories."""
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bough.config.config import ConfigError
+from bough.engine import EngineFault
+from bough.env import EnvFault
+from bough.serve.address import names_loopback
+from bough.store import StoreError
+from bough.viewer.health import health
+from bough.viewer.player import Player
+from bough.viewer.runs import Runs, settings_rows
+from bough.viewer.trees import TreeRoutes
+
+WEB = Path(__file__).with_name("web")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The content security policy: nothing inline and nothing from elsewhere runs."""
+
+WATCH_S = 1.0
+"""Seconds between two looks at the files of the runs."""
+
+COOKIE = "bough-viewer"
+
+
+def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "", local: bool = True) -> ASGIApp:
+    """The application.
+
+    Args:
+        runs: The runs that it shows.
+        branches: The folder of new branches.
+        player: Goes on from turns; None where nothing is played.
+        token: What a visitor has to know, `?token=...` once; "" for nothing.
+        local: Whether it listens on loopback alone: requests to other hosts are refused.
+    """
+    trees = TreeRoutes(runs=runs, folder=branches, player=player)
+    routes = [
+        Route("/", lambda _: FileResponse(WEB / "index.html")),
+        Route("/api/runs", lambda _: JSONResponse({"runs": runs.list()})),
+        Route("/api/events", lambda request: _events(request, runs)),
+        Route("/api/run/{run}", lambda request: JSONResponse(_run(runs, request.path_params["run"]))),
+        Route("/api/run/{run}/metrics", lambda request: JSONResponse(_metrics(runs, request))),
+        Route("/api/run/{run}/health", lambda request: JSONResponse(_health(runs, request.path_params["run"]))),
+        *trees.routes(),
+        Mount("/web", StaticFiles(directory=WEB)),
+    ]
+    wrong = dict.fromkeys((StoreError, ConfigError, ValueError, EnvFault, EngineFault, OSError), _refusal)
+    app = Starlette(routes=routes, exception_handlers={**wrong, HTTPException: _missing})
+    return _Guarded(app, token=token, local=local)
+
+
+def _run(runs: Runs, name: str) -> dict[str, object]:
+    return {**runs.row(name, runs.directory(name)), "settings": settings_rows(runs.settings(name))}
+
+
+def _metrics(runs: Runs, request: Request) -> dict[str, object]:
+    after = request.query_params.get("after", "-1")
+    if not after.removeprefix("-").isdigit():
+        raise StoreError(f"got after={after!r:.40}; need a step")
+    return {"rows": [row for row in runs.metrics(request.path_params["run"]) if row["step"] > int(after)]}
+
+
+def _health(runs: Runs, name: str) -> dict[str, object]:
+    return health(runs.metrics(name), int(runs.settings(name)["health"]["reward_window"]))
+
+
+def _events(request: Request, runs: Runs) -> Response:
+    """The names of runs whose files have changed, as server-sent events."""
+
+    async def events() -> AsyncIterator[str]:
+        known = await asyncio.to_thread(runs.stamps)
+        yield "retry: 2000\n\n"
+        while not await request.is_disconnected():
+            await asyncio.sleep(WATCH_S)
+            stamps = await asyncio.to_thread(runs.stamps)
+            changed = [name for name, stamp in stamps.items() if known.get(name) != stamp]
+            yield f"data: {json.dumps(changed)}\n\n" if changed or known.keys() != stamps.keys() else ": \n\n"
+            known = stamps
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def _refusal(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error) or type(error).__name__}, status_code=400)
+
+
+def _missing(_: Request, error: Exception) -> Response:
+    found = cast("HTTPException", error)
+    return JSONResponse({"error": found.detail}, status_code=found.status_code)
+
+
+class _Guarded:
+    """Refuses visitors without the token and, on loopback, requests to other hosts; sets the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, *, token: str, local: bool) -> None:
+        self._app, self._token, self._local = app, token, local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        response = self._refused(request)
+        headers = [
+            (b"content-security-policy", POLICY.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cache-control", b"no-store"),
+        ]
+        if self._token and request.query_params.get("token"):
+            headers.append((b"set-cookie", f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/".encode()))
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *headers]
+            await send(message)
+
+        await (response or self._app)(scope, receive, guarded)
+
+    def _refused(self, request: Request) -> Response | None:
+        if self._local and not names_loopback(host := request.headers.get("host", "")):
+            return JSONResponse({"error": f"got the host {host[:80]!r} on loopback; need the printed address"}, 403)
+        if self._token:
+            given = request.query_params.get("token") or request.cookies.get(COOKIE, "")
+            if not hmac.compare_digest(given.encode(), self._token.encode()):
+                return JSONResponse({"error": "got no token, or a wrong one; need the printed address"}, 401)
+        # A page of another site can send a form, but no JSON, without asking first.
+        if request.method == "POST" and request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return JSONResponse({"error": "got another type than application/json"}, 415)
+        return None

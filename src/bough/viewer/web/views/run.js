@@ -1,0 +1,79 @@
+// One run: all its curves, the steps with trees, held-out tasks that flipped, its settings.
+
+import { chart } from "../chart.js";
+import { el } from "../dom.js";
+
+const FIRST = ["heldout/success", "heldout/reward", "train/success", "reward/mean", "policy/entropy", "loss/total"];
+
+export async function show(root, params, api) {
+  const base = `/api/run/${encodeURIComponent(params.run)}`;
+  let charts = [];
+  const clear = () => {
+    for (const each of charts) each.destroy();
+    charts = [];
+  };
+  const curves = el("div", { class: "charts" });
+  const more = el("details", {}, el("summary", {}, "all metrics"));
+  const head = el("div", { class: "row head" });
+  const steps = el("section", {});
+  const flips = el("section", {});
+  const settings = el("details", {}, el("summary", {}, "settings"));
+  root.append(head, curves, more, steps, flips, settings);
+
+  async function load() {
+    const [run, { rows }, { steps: stored }, held] = await Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
+    head.replaceChildren(el("h1", {}, run.name), el("span", { class: `chip state-${run.state}` }, run.state),
+      el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`));
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => name !== "step" && typeof row[name] === "number")))];
+    const series = (name) => {
+      const kept = rows.filter((row) => typeof row[name] === "number");
+      const found = { name, steps: kept.map((row) => row.step), values: kept.map((row) => row[name]) };
+      return name === "heldout/success" ? { ...found, low: kept.map((row) => row["heldout/low"]), high: kept.map((row) => row["heldout/high"]) } : found;
+    };
+    const percent = (name) => /success|cut_actions|valid_actions|truncated/.test(name);
+    const draw = (name) => chart(name, [series(name)], { percent: percent(name), height: 150 });
+    clear();
+    charts = FIRST.filter((name) => names.includes(name)).map(draw);
+    curves.replaceChildren(...charts);
+    const others = el("div", { class: "charts" });
+    const fill = () => {
+      if (!more.open || others.childElementCount) return;
+      const rest = names.filter((name) => !FIRST.includes(name)).sort().map(draw);
+      charts.push(...rest);
+      others.append(...rest);
+    };
+    more.ontoggle = fill;
+    more.replaceChildren(el("summary", {}, `all ${names.length} metrics`), others);
+    fill();
+    steps.replaceChildren(el("h2", {}, "Trees"), stored.length
+      ? el("p", { class: "steps" }, ...stored.flatMap((step) => [el("a", { href: `#/run/${encodeURIComponent(params.run)}/find?step=${step}` }, `step ${step}`), " "]))
+      : el("p", { class: "quiet" }, "No step has stored trees yet; checkpointing.trees_every sets which have."));
+    flips.replaceChildren(...flipped(held));
+    settings.replaceChildren(el("summary", {}, "settings"), el("table", {}, el("tbody", {}, ...Object.entries(run.settings).map(([field, value]) => el("tr", {}, el("th", { scope: "row" }, field), el("td", {}, value))))));
+  }
+
+  await load();
+  const unwatch = api.watch((names) => names.includes(params.run) && load());
+  return () => {
+    unwatch();
+    clear();
+  };
+}
+
+function flipped({ steps, tasks, damaged }) {
+  const bad = Object.entries(damaged).map(([file, reason]) => el("p", { class: "bad" }, `${file}: ${reason}`));
+  if (steps.length < 2) return bad;
+  const last = steps.length - 1;
+  const from = el("select", { "aria-label": "from" }, ...steps.slice(0, -1).map((step, at) => el("option", { value: at }, `step ${step}`)));
+  const to = el("select", { "aria-label": "to" }, ...steps.slice(1).map((step, at) => el("option", { value: at + 1, selected: at + 1 === last }, `step ${step}`)));
+  const lists = el("div", { class: "columns" });
+  const draw = () => {
+    const between = (before, after) => Object.entries(tasks).filter(([, row]) => row[from.value] === before && row[to.value] === after).map(([name]) => name);
+    lists.replaceChildren(...[["gained", between(false, true)], ["lost", between(true, false)]].map(([name, found]) =>
+      el("section", {}, el("h3", {}, `${name}: ${found.length}`), el("ul", { class: "names" }, ...found.slice(0, 60).map((task) => el("li", {}, task)), found.length > 60 ? el("li", { class: "quiet" }, `and ${found.length - 60} more`) : ""))));
+  };
+  from.addEventListener("change", draw);
+  to.addEventListener("change", draw);
+  draw();
+  return [...bad, el("h2", {}, "Held-out tasks that flipped"), el("div", { class: "row" }, el("label", {}, "from ", from), el("label", {}, "to ", to)), lists];
+}
