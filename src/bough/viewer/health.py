@@ -28,6 +28,7 @@ class Sign:
         value: The number of a row; None where a metric is missing.
         bad: Whether a present value is out of bounds, given the first steps' one.
         unit: "%" for a share; "" for a number.
+        counted: Whether 0 in every step says nothing: no filter counts, or nothing happened.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Sign:
     value: Callable[..., float]
     bad: Callable[[float, float], bool]
     unit: str = ""
+    counted: bool = False
 
     def record(self, lines: Lines) -> dict[str, object] | None:
         """The sign as JSON data with its curve; None for a run without its metrics."""
@@ -46,7 +48,7 @@ class Sign:
             if all(isinstance(each, int | float) for each in numbers):
                 points.append((line["step"], self.value(*numbers)))
         points = [(step, number) for step, number in points if math.isfinite(number)]
-        if not points:
+        if not points or (self.counted and not any(number for _, number in points)):
             return None
         values = [number for _, number in points]
         first, now = _mean(values[:RECENT]), _mean(values[-RECENT:])
@@ -83,6 +85,7 @@ SIGNS = (
         value=lambda dropped, total: dropped / max(total, 1),
         bad=lambda now, first: now > 0.5,
         unit="%",
+        counted=True,
     ),
     Sign(
         title="Clipped tokens",
@@ -128,6 +131,7 @@ SIGNS = (
         metrics=("calls/foreign",),
         value=lambda calls: calls,
         bad=lambda now, first: now > 0,
+        counted=True,
     ),
     Sign(
         title="Failed episodes",
@@ -136,6 +140,7 @@ SIGNS = (
         metrics=("paths/failed",),
         value=lambda failed: failed,
         bad=lambda now, first: now > 0,
+        counted=True,
     ),
     Sign(
         title="Size of the gradient",

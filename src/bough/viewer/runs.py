@@ -52,7 +52,7 @@ class Runs:
             raise StoreError(f"got the run {name!r:.80}; need one of {', '.join(found) or 'none: there are no runs'}")
         return found[name]
 
-    def list(self) -> list[Row]:
+    def rows(self) -> list[Row]:
         """A row for each run; one that can't be read has `damaged`, the reason."""
         rows: list[Row] = []
         for name, directory in self.directories().items():

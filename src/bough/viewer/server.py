@@ -52,7 +52,7 @@ def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "
     trees = TreeRoutes(runs=runs, folder=branches, player=player)
     routes = [
         Route("/", lambda _: FileResponse(WEB / "index.html")),
-        Route("/api/runs", lambda _: JSONResponse({"runs": runs.list()})),
+        Route("/api/runs", lambda _: JSONResponse({"runs": runs.rows()})),
         Route("/api/events", lambda request: _events(request, runs)),
         Route("/api/run/{run}", lambda request: JSONResponse(_run(runs, request.path_params["run"]))),
         Route("/api/run/{run}/metrics", lambda request: JSONResponse(_metrics(runs, request))),

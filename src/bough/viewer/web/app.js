@@ -30,14 +30,14 @@ async function open() {
     document.title = [params.tree, params.run, "Bough"].filter(Boolean).join(" · ");
     const { show } = await import(`./views/${view}.js`);
     const root = el("div", { class: `view view-${view}` });
+    // In the page before it is filled: a view measures its size and reads the colours of the style sheet.
+    main.replaceChildren(root);
     const done = await show(root, { ...params, query }, api);
     if (mine !== shown) {
       done?.();
       return;
     }
     end = done ?? end;
-    // A view may have put itself there to measure its size.
-    if (!root.isConnected) main.replaceChildren(root);
   } catch (error) {
     if (mine === shown) main.replaceChildren(el("p", { class: "bad", role: "alert" }, error.message));
   }

@@ -14,7 +14,8 @@ export function chart(title, series, { percent = false, height = 190 } = {}) {
   const steps = [...new Set(series.flatMap((each) => each.steps))].sort((a, b) => a - b);
   const place = new Map(steps.map((step, at) => [step, at]));
   const data = [steps];
-  const lines = [{}];
+  const lines = [{ label: "step" }];
+  const hidden = [];
   const bands = [];
   const style = getComputedStyle(document.documentElement);
   const spread = (each, values) => {
@@ -33,6 +34,7 @@ export function chart(title, series, { percent = false, height = 190 } = {}) {
     if (each.low) {
       for (const bound of [each.high, each.low]) {
         data.push(spread(each, bound));
+        hidden.push(lines.length);
         lines.push({ label: "", stroke: "transparent", width: 0, spanGaps: true, points: { show: false }, value: () => "" });
       }
       bands.push({ series: [data.length - 2, data.length - 1], fill: `${stroke}22` });
@@ -44,11 +46,13 @@ export function chart(title, series, { percent = false, height = 190 } = {}) {
   const plot = new uPlot(
     {
       width: 400, height, series: lines, bands, legend: { live: true }, cursor: { points: { size: 5 } },
-      scales: { x: { time: false } },
+      scales: { x: { time: false }, y: { range: (_, low, high) => bounds(low, high, percent) } },
       axes: [{ stroke: quiet, grid, ticks: grid, size: 28 },
         { stroke: quiet, grid, ticks: grid, size: 52, values: (_, ticks) => ticks.map((tick) => (percent ? `${Math.round(100 * tick)} %` : Number(tick.toPrecision(4)).toString())) }],
     },
     data, box);
+  const rows = plot.root.querySelectorAll(".u-legend .u-series");
+  for (const at of hidden) rows[at].hidden = true;
   const observer = new ResizeObserver(() => box.clientWidth && plot.setSize({ width: box.clientWidth, height }));
   observer.observe(box);
   box.destroy = () => {
@@ -56,4 +60,12 @@ export function chart(title, series, { percent = false, height = 190 } = {}) {
     plot.destroy();
   };
   return box;
+}
+
+/** The range of an axis: shares that stay the same have the whole one, other numbers some room. */
+function bounds(low, high, percent) {
+  if (low === null || high === null) return [0, 1];
+  const room = (high - low) * 0.06;
+  if (room > 0) return [percent ? Math.max(0, low - room) : low - room, high + room];
+  return percent ? [0, 1] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
 }

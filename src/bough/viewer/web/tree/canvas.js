@@ -68,7 +68,7 @@ export class TreeCanvas {
     const across = (width - 2 * MARGIN) / (wide + TAIL);
     const down = (height - 2 * MARGIN) / high;
     const least = whole ? LEAST : 0.7;
-    this.scale = Math.max(least, Math.min(1.15, across, down));
+    this.scale = Math.max(least, Math.min(1.8, across, down));
     this.left = MARGIN;
     this.top = high * this.scale < height ? Math.max(MARGIN, (height - high * this.scale) / 2) : MARGIN;
     this.draw();
