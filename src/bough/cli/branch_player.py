@@ -66,7 +66,7 @@ class BranchPlayer:
                 f"{MOST_SAMPLES} samples"
             )
         with self._lock:
-            opened = self._open(directory, tree, moves.step)
+            opened = self._open(directory, moves.step)
             rollout = _rollout(opened.agent, tree, derive(moves.seed, "branch", node), typed=bool(moves.action))
             before = opened.loop.run(_go_on(rollout, tree, node, moves))
             rollout.finish()
@@ -76,7 +76,7 @@ class BranchPlayer:
     def score(self, directory: Path, tree: Tree, node: int, step: int | None) -> Scored:
         """The log-probabilities of an action under a checkpoint; see `Player`."""
         with self._lock:
-            opened = self._open(directory, tree, step)
+            opened = self._open(directory, step)
             rollout = _rollout(opened.agent, tree, 0, typed=True)
             logprobs = opened.loop.run(_score(rollout, tree, node))
         return Scored(logprobs=logprobs, step=opened.step)
@@ -90,7 +90,7 @@ class BranchPlayer:
         with self._lock:
             self._close()
 
-    def _open(self, directory: Path, tree: Tree, step: int | None) -> _Opened:
+    def _open(self, directory: Path, step: int | None) -> _Opened:
         place = directory, step
         if self._opened is not None and self._opened.place == place:
             return self._opened

@@ -2,7 +2,7 @@
 
 import importlib
 from importlib.util import find_spec
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from bough.env.env import Env, State, Wrapper
 
@@ -31,7 +31,7 @@ def view_state(env: Env, state: State) -> str | None:
     if (beside := _beside(env)) is not None:
         return _checked(env, beside(env, state))
     if isinstance(env, Wrapper):
-        inner = cast("Env", env.env)
+        inner = env.env
         value = state.value
         # The value of a wrapper's state has the inner state.
         inside = value if isinstance(value, State) else getattr(value, "state", None)
@@ -42,7 +42,7 @@ def view_state(env: Env, state: State) -> str | None:
 def has_state_view(env: Env) -> bool:
     """Whether an environment, or one that it wraps, draws its states."""
     own = isinstance(env, StateView) or _beside(env) is not None
-    return own or (isinstance(env, Wrapper) and has_state_view(cast("Env", env.env)))
+    return own or (isinstance(env, Wrapper) and has_state_view(env.env))
 
 
 class _Draws(Protocol):

@@ -27,7 +27,7 @@ async def replay_path(rollout: Rollout, tree: Tree, node: int) -> list[Cursor]:
     cursor = await rollout.root()
     found = [cursor]
     walk = path(tree, node)
-    ends = walk[ends_turn(tree)[walk]].tolist()
+    ends: list[int] = walk[ends_turn(tree)[walk]].tolist()
     # The root's start has executed the actions of `Task.start`.
     for turn, last in list(enumerate(ends, start=1))[len(tree.task.start) :]:
         after = await _execute(rollout, cursor, tree, last)

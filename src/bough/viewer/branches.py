@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from bough.store import StoreError, write_trees
 from bough.store.atomic import append_bytes, read_stored, write_json
@@ -91,7 +91,7 @@ class BranchFolder:
 
         The first new turns have the parent -1.
         """
-        about = cast("dict[str, Any]", read_stored(self.folder / f"{number:04d}.json"))
+        about = read_stored(self.folder / f"{number:04d}.json")
         columns = drawn(self.tree(number))
         new = [at for at, turn in enumerate(cast("list[int]", columns["turn"])) if turn > about["turns"]]
         index = {old: at for at, old in enumerate(new)}

@@ -1,7 +1,7 @@
 """What the metrics of a run say about its health, in sentences."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,9 +24,10 @@ class Sign:
         title: What it is.
         about: What it means, in a sentence.
         action: What to do where it is out of bounds.
-        metrics: The metrics that it is made of.
-        value: The number of a row; None where a metric is missing.
-        bad: Whether a present value is out of bounds, given the first steps' one.
+        metrics: The metrics whose sum it is.
+        of: The metric by which the sum is divided; "" for none.
+        least, most: The bounds of the present value.
+        falls, rises: The same as multiples of the value of the first steps.
         unit: "%" for a share; "" for a number.
         counted: Whether 0 in every step says nothing: no filter counts, or nothing happened.
     """
@@ -35,8 +36,11 @@ class Sign:
     about: str
     action: str
     metrics: tuple[str, ...]
-    value: Callable[..., float]
-    bad: Callable[[float, float], bool]
+    of: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+    falls: float = -math.inf
+    rises: float = math.inf
     unit: str = ""
     counted: bool = False
 
@@ -44,10 +48,10 @@ class Sign:
         """The sign as JSON data with its curve; None for a run without its metrics."""
         points: list[tuple[int, float]] = []
         for line in lines:
-            numbers = [line.get(name) for name in self.metrics]
-            if all(isinstance(each, int | float) for each in numbers):
-                points.append((line["step"], self.value(*numbers)))
-        points = [(step, number) for step, number in points if math.isfinite(number)]
+            numbers = [float(each) for name in self.metrics if isinstance(each := line.get(name), int | float)]
+            whole = line.get(self.of) if self.of else 1.0
+            if len(numbers) == len(self.metrics) and isinstance(whole, int | float) and whole:
+                points.append((line["step"], sum(numbers) / whole))
         if not points or (self.counted and not any(number for _, number in points)):
             return None
         values = [number for _, number in points]
@@ -55,7 +59,7 @@ class Sign:
         return {
             "title": self.title,
             "about": self.about,
-            "action": self.action if self.bad(now, first) else "",
+            "action": "" if self._in_bounds(now, first) else self.action,
             "metrics": [*self.metrics],
             "unit": self.unit,
             "first": first,
@@ -64,26 +68,29 @@ class Sign:
             "values": values,
         }
 
+    def _in_bounds(self, now: float, first: float) -> bool:
+        low, high = (bound * first if math.isfinite(bound) else bound for bound in (self.falls, self.rises))
+        return max(self.least, low) <= now <= min(self.most, high)
+
 
 SIGNS = (
     Sign(
         title="Entropy",
-        about="How undecided the policy is at a token, in nats. It falls as the policy learns; at 0 all attempts of a task are "
-        "equal, and nothing more is learned.",
-        action="It is under a fifth of what it was: raise sampling.temperature, lower optimizer.learning_rate, or add a "
-        "divergence (regularizers).",
+        about="How undecided the policy is at a token, in nats. It falls as the policy learns; at 0 all attempts of a "
+        "task are equal, and nothing more is learned.",
+        action="It is under a fifth of what it was: raise sampling.temperature, lower optimizer.learning_rate, "
+        "or add a divergence (regularizers).",
         metrics=("policy/entropy",),
-        value=lambda entropy: entropy,
-        bad=lambda now, first: now < first / 5,
+        falls=0.2,
     ),
     Sign(
         title="Groups without a signal",
         about="The share of tasks whose attempts all earn the same. They teach nothing.",
-        action="Over half of the attempts teach nothing: take tasks of another difficulty, more paths a task (explorer.n), or "
-        "a graded reward.",
-        metrics=("groups/dropped", "groups/total"),
-        value=lambda dropped, total: dropped / max(total, 1),
-        bad=lambda now, first: now > 0.5,
+        action="Over half of the attempts teach nothing: take tasks of another difficulty, more paths a task "
+        "(explorer.n), or a graded reward.",
+        metrics=("groups/dropped",),
+        of="groups/total",
+        most=0.5,
         unit="%",
         counted=True,
     ),
@@ -92,18 +99,16 @@ SIGNS = (
         about="The share of the tokens whose ratio to the sampling policy reached the clip of the loss.",
         action="Over a fifth is clipped: fewer optimizer.epochs or minibatches, or a lower optimizer.learning_rate.",
         metrics=("policy/clip_high", "policy/clip_low"),
-        value=lambda high, low: high + low,
-        bad=lambda now, first: now > 0.2,
+        most=0.2,
         unit="%",
     ),
     Sign(
         title="Difference of engine and learner",
-        about="Mean difference of the log-probabilities that engine and learner have of the same tokens, in nats. It is rounding "
-        "in 16 bits, and 0 up to rounding in 32.",
-        action="The two compute different policies: compare their dtypes, and the architecture's support (docs/policies.md).",
+        about="Mean difference of the log-probabilities that engine and learner have of the same tokens, in nats: "
+        "rounding, where both compute the same policy.",
+        action="The two compute different policies: compare their dtypes, and whether the model is supported.",
         metrics=("policy/gap",),
-        value=lambda gap: gap,
-        bad=lambda now, first: now > 0.05,
+        most=0.05,
     ),
     Sign(
         title="Actions with the right form",
@@ -111,8 +116,7 @@ SIGNS = (
         action="Over a tenth is not recognised: more demonstrations, examples in the prompt, or a grammar "
         "(parser='ToolCalls(grammar=true)').",
         metrics=("train/valid_actions",),
-        value=lambda valid: valid,
-        bad=lambda now, first: now < 0.9,
+        least=0.9,
         unit="%",
     ),
     Sign(
@@ -120,8 +124,7 @@ SIGNS = (
         about="The share of actions that reached sampling.max_tokens before their end.",
         action="Over a tenth is cut: raise sampling.max_tokens, or warm up longer.",
         metrics=("train/cut_actions",),
-        value=lambda cut: cut,
-        bad=lambda now, first: now > 0.1,
+        most=0.1,
         unit="%",
     ),
     Sign(
@@ -129,8 +132,7 @@ SIGNS = (
         about="Calls of tools that look like those of another family of models: the policy gets no result for them.",
         action="Set policy.call_format to the family's format.",
         metrics=("calls/foreign",),
-        value=lambda calls: calls,
-        bad=lambda now, first: now > 0,
+        most=0.0,
         counted=True,
     ),
     Sign(
@@ -138,8 +140,7 @@ SIGNS = (
         about="Episodes that an error of the environment, a deadline or an engine ended; they are not trained on.",
         action="Read the faults: find shows them by the outcome `failed`.",
         metrics=("paths/failed",),
-        value=lambda failed: failed,
-        bad=lambda now, first: now > 0,
+        most=0.0,
         counted=True,
     ),
     Sign(
@@ -147,16 +148,14 @@ SIGNS = (
         about="The norm of the gradient before it is clipped to optimizer.clip_norm.",
         action="It is ten times what it was: lower optimizer.learning_rate.",
         metrics=("optimizer/gradient_norm",),
-        value=lambda norm: norm,
-        bad=lambda now, first: now > 10 * first,
+        rises=10.0,
     ),
     Sign(
         title="Memory",
         about="Memory of the process, in GiB.",
         action="It grew by half: look for what the environment or a hook keeps.",
         metrics=("memory/process_gib",),
-        value=lambda gib: gib,
-        bad=lambda now, first: now > 1.5 * first,
+        rises=1.5,
     ),
 )
 

@@ -13,8 +13,8 @@ from bough.store.atomic import stored_object
 class MetricLines:
     """The rows of a file of metrics.
 
-    A run appends lines, adds values to the last one, and drops the last ones when it is resumed: from the last known line
-    on the file is read again, and all of it where that line has another step.
+    A run appends lines, adds values to the last one, and drops the last ones when it is resumed: from the last known
+    line on the file is read again, and all of it where that line has another step.
 
     Attributes:
         file: The file; it may not exist yet.

@@ -99,15 +99,15 @@ def conversation(credited: Credited, node: int) -> list[Record]:
     if system := instructions_in(tree.info[0]):
         entries.append({"node": 0, "turn": 0, "role": "system", "content": system})
     number_of = turns(tree)
-    for each in path(tree, node).tolist():
+    walk: list[int] = path(tree, node).tolist()
+    for each in walk:
         info, kind = tree.info[each], Kind(int(tree.kind[each]))
         common: Record = {"node": int(found.first[found.of_node[each]]), "turn": int(number_of[each])}
         if kind is Kind.ACTION:
             entries.append({**common, **_action(tree, each, info), "advantage": _mean_of(advantage, tree, each)})
             continue
         extra: Record = {"rebuilt": True} if kind is Kind.EDIT else {}
-        for message in messages_in(info):
-            entries.append({**common, **message_record(message), **extra})
+        entries += [{**common, **message_record(message), **extra} for message in messages_in(info)]
         if fault := fault_in(info):
             entries.append({**common, "role": "fault", "content": fault})
     return entries
@@ -158,7 +158,7 @@ def _tokens(credited: Credited, acts: Ints, pieces: Pieces) -> dict[str, list[ob
     `choices` is the number of tokens that a grammar allowed; None where every token was.
     """
     tree = credited.tree
-    at = np.concatenate([np.zeros(0, np.int64), *(np.arange(tree.span[a], tree.span[a + 1]) for a in acts.tolist())])
+    at = np.flatnonzero(np.isin(token_node(tree), acts))
     ids, of_node = tree.token[at].tolist(), token_node(tree)[at]
     positive, negative = credited.positive[at], credited.negative[at]
     sampled = tree.sampled[at]
@@ -209,7 +209,8 @@ def _facts(credited: Credited, nodes: Ints, acts: Ints) -> Record:
     tree, last = credited.tree, int(nodes[-1])
     act = int(acts[-1]) if len(acts) else last
     info = tree.info[act]
-    faults = [fault for each in nodes.tolist() if (fault := fault_in(tree.info[each]))]
+    below: list[int] = nodes.tolist()
+    faults = [fault for each in below if (fault := fault_in(tree.info[each]))]
     return {
         "outcome": Outcome(int(tree.outcome[last])).name.lower(),
         "truncated_by": TruncatedBy(int(tree.truncated_by[last])).name.lower() if tree.truncated_by[last] else None,

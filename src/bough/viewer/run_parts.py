@@ -72,15 +72,17 @@ class _Pictures:
     """
 
     env: Env
-    last: dict[tuple[str, tuple[AgentAction, ...]], State] = field(default_factory=dict)
+    last: dict[tuple[str, tuple[AgentAction, ...]], State] = field(
+        default_factory=dict[tuple[str, tuple[AgentAction, ...]], State]
+    )
 
     def draw(self, tree: Tree, node: int) -> str | None:
         """See `RunParts.picture`."""
         if not has_state_view(self.env):
             return None
         done: tuple[AgentAction, ...] = ()
-        states = {(tree.task.id, done): self._state(tree, done, None)}
-        state = states[tree.task.id, done]
+        state = self._state(tree, done, None)
+        states: dict[tuple[str, tuple[AgentAction, ...]], State] = {(tree.task.id, done): state}
         for action in self._actions(tree, node):
             done = (*done, action)
             state = states[tree.task.id, done] = self._state(tree, done, state)
@@ -97,7 +99,7 @@ class _Pictures:
     def _actions(self, tree: Tree, node: int) -> Sequence[AgentAction]:
         """The executed actions of a path."""
         walk = path(tree, node)
-        ends = walk[ends_turn(tree)[walk]].tolist()
+        ends: list[int] = walk[ends_turn(tree)[walk]].tolist()
         executed = [each for each in ends if tree.valid[each] != Ternary.UNKNOWN and tree.kind[each] == Kind.ACTION]
         calls = CALLS in needs_of(self.env)
         return [action_in(tree.info[each]) if calls else text_in(tree.info[each]) or "" for each in executed]

@@ -65,17 +65,19 @@ class Runs:
     def row(self, name: str, directory: Path) -> Row:
         """What the list shows of a run.
 
-            name, path, world, policy, credit, objective, seed
-            state       "training" while a process trains it, "done" with its last policy, else "stopped"
-            step, steps the last step with metrics, and the number with the warm-up's; None for a run of hours
-            success     held-out: [first, last], each [rate, low, high] or None
-            tokens      sampled so far; seconds in all stages
+        name, path, world, policy, credit, objective, seed
+        state       "training" while a process trains it, "done" with its last policy, else "stopped"
+        step, steps the last step with metrics, and the number with the warm-up's; None for a run of hours
+        success     held-out: [first, last], each [rate, low, high] or None
+        tokens      sampled so far; seconds in all stages
         """
         config = read_stored(directory / "config.json")
         lines = self.metrics(name)
         world, method = config["world"], config["method"]
         held = [each for each in lines if each.get("heldout/success") is not None]
-        rates = [[each.get(f"heldout/{part}") for part in ("success", "low", "high")] for each in (held[:1] + held[-1:])]
+        rates = [
+            [each.get(f"heldout/{part}") for part in ("success", "low", "high")] for each in (held[:1] + held[-1:])
+        ]
         training = bool(holder(directory / "run.lock"))
         return {
             "name": name,
@@ -112,7 +114,9 @@ class Runs:
 
     def stamps(self) -> Mapping[str, tuple[int, int]]:
         """A value for each run that changes when its metrics or trees do."""
-        return {name: (_stamp(path / "metrics.jsonl"), _stamp(path / "trees")) for name, path in self.directories().items()}
+        return {
+            name: (_stamp(path / "metrics.jsonl"), _stamp(path / "trees")) for name, path in self.directories().items()
+        }
 
 
 def settings_rows(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -123,7 +127,9 @@ def settings_rows(settings: Mapping[str, Any], prefix: str = "") -> dict[str, st
             inner = cast("dict[str, Any]", value)
             if "piece" in inner:
                 rows[f"{prefix}{field_name}"] = _piece(inner)
-            rows |= settings_rows({key: each for key, each in inner.items() if key != "piece"}, f"{prefix}{field_name}.")
+            rows |= settings_rows(
+                {key: each for key, each in inner.items() if key != "piece"}, f"{prefix}{field_name}."
+            )
         elif not (prefix == "" and field_name == "piece"):
             rows[f"{prefix}{field_name}"] = json.dumps(value)
     return rows

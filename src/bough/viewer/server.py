@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +23,7 @@ from bough.store import StoreError
 from bough.viewer.health import health
 from bough.viewer.player import Player
 from bough.viewer.runs import Runs, settings_rows
-from bough.viewer.trees import TreeRoutes
+from bough.viewer.trees import TreeRoutes, reads, run_in
 
 WEB = Path(__file__).with_name("web")
 
@@ -50,13 +50,23 @@ def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "
         local: Whether it listens on loopback alone: requests to other hosts are refused.
     """
     trees = TreeRoutes(runs=runs, folder=branches, player=player)
+    read: dict[str, Callable[[Request], Mapping[str, object]]] = {
+        "/api/runs": lambda _: {"runs": runs.rows()},
+        "/api/run/{run}": lambda request: _run(runs, run_in(request)),
+        "/api/run/{run}/metrics": lambda request: _metrics(runs, request),
+        "/api/run/{run}/health": lambda request: _health(runs, run_in(request)),
+    }
+
+    def page(_: Request) -> Response:
+        return FileResponse(WEB / "index.html")
+
+    def events(request: Request) -> Response:
+        return _events(request, runs)
+
     routes = [
-        Route("/", lambda _: FileResponse(WEB / "index.html")),
-        Route("/api/runs", lambda _: JSONResponse({"runs": runs.rows()})),
-        Route("/api/events", lambda request: _events(request, runs)),
-        Route("/api/run/{run}", lambda request: JSONResponse(_run(runs, request.path_params["run"]))),
-        Route("/api/run/{run}/metrics", lambda request: JSONResponse(_metrics(runs, request))),
-        Route("/api/run/{run}/health", lambda request: JSONResponse(_health(runs, request.path_params["run"]))),
+        Route("/", page),
+        Route("/api/events", events),
+        *(Route(path, reads(answer)) for path, answer in read.items()),
         *trees.routes(),
         Mount("/web", StaticFiles(directory=WEB)),
     ]
@@ -73,7 +83,7 @@ def _metrics(runs: Runs, request: Request) -> dict[str, object]:
     after = request.query_params.get("after", "-1")
     if not after.removeprefix("-").isdigit():
         raise StoreError(f"got after={after!r:.40}; need a step")
-    return {"rows": [row for row in runs.metrics(request.path_params["run"]) if row["step"] > int(after)]}
+    return {"rows": [row for row in runs.metrics(run_in(request)) if row["step"] > int(after)]}
 
 
 def _health(runs: Runs, name: str) -> dict[str, object]:
@@ -106,7 +116,7 @@ def _missing(_: Request, error: Exception) -> Response:
 
 
 class _Guarded:
-    """Refuses visitors without the token and, on loopback, requests to other hosts; sets the headers of every answer."""
+    """Refuses visitors without the token and, on loopback, requests to other hosts; every answer has its headers."""
 
     def __init__(self, app: ASGIApp, *, token: str, local: bool) -> None:
         self._app, self._token, self._local = app, token, local

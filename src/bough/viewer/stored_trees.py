@@ -61,7 +61,9 @@ class PerFile(Generic[Kept]):
 
     make: Callable[[Path], Kept]
     most: int | None = None
-    _kept: "OrderedDict[Path, tuple[tuple[int, int], Kept]]" = field(default_factory=OrderedDict, init=False)
+    _kept: "OrderedDict[Path, tuple[tuple[int, int], Kept]]" = field(
+        default_factory=OrderedDict[Path, tuple[tuple[int, int], Kept]], init=False
+    )
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def get(self, file: Path) -> Kept:

@@ -48,7 +48,7 @@ class TreeAnswers:
         Raises:
             StoreError: when there is no such step, or its file is damaged.
         """
-        found = self.steps.setdefault(directory, PerFile(lambda file: self._step(file)))
+        found = self.steps.setdefault(directory, PerFile(self._step))
         return found.get(_file(directory, step))
 
     def _step(self, file: Path) -> Answer:
@@ -95,9 +95,7 @@ class TreeAnswers:
         last = int(Turns.of(tree).last[Turns.of(tree).of_node[place.node]])
         return {"svg": self.parts.picture(directory, tree, last)}
 
-    def place(
-        self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = ""
-    ) -> Credited:
+    def place(self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = "") -> Credited:
         """The tree of a place.
 
         Raises:
@@ -124,7 +122,9 @@ def _file(directory: Path, step: int) -> Path:
     """
     files = dict(step_files(directory))
     if step not in files:
-        raise StoreError(f"{directory.name}: got step {step}, which has no stored trees; need one of {_listed([*files])}")
+        raise StoreError(
+            f"{directory.name}: got step {step}, which has no stored trees; need one of {_listed([*files])}"
+        )
     return files[step]
 
 

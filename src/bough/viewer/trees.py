@@ -1,6 +1,6 @@
 """The routes of trees, episodes and searches under `/api/run/NAME`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -49,7 +49,7 @@ class TreeRoutes:
         read: dict[str, Callable[[Request], Answer]] = {
             f"{run}/trees": lambda request: self.answers.trees(self._directory(request)),
             f"{run}/step/{{step:int}}": lambda request: self.answers.step(
-                self._directory(request), request.path_params["step"]
+                self._directory(request), int(request.path_params["step"])
             ),
             f"{run}/search": self._search,
             f"{run}/evaluations": lambda request: evaluations(self._directory(request)),
@@ -68,15 +68,15 @@ class TreeRoutes:
             f"{tree}/save": self._save,
         }
         return [
-            *(Route(path, _reads(answer)) for path, answer in read.items()),
+            *(Route(path, reads(answer)) for path, answer in read.items()),
             *(Route(path, _writes(answer), methods=["POST"]) for path, answer in write.items()),
         ]
 
     def _directory(self, request: Request) -> Path:
-        return self.runs.directory(request.path_params["run"])
+        return self.runs.directory(run_in(request))
 
     def _of(self, request: Request) -> RunBranches:
-        return RunBranches(folder=self.folder / request.path_params["run"])
+        return RunBranches(folder=self.folder / run_in(request))
 
     def _search(self, request: Request) -> Answer:
         hits, more = search_texts(self._directory(request), request.query_params.get("words", ""))
@@ -126,7 +126,7 @@ class TreeRoutes:
         file = self._of(request).save(kind, row)
         with file.open("rb") as rows:
             count = sum(1 for _ in rows)
-        world = self.runs.world(request.path_params["run"])
+        world = self.runs.world(run_in(request))
         return {"file": str(file), "rows": count, "command": f"bough train grpo --on {world} warmup.file={file}"}
 
     def _row(self, request: Request, place: Place) -> Body:
@@ -144,7 +144,9 @@ class TreeRoutes:
         return self.player
 
 
-def _reads(answer: Callable[[Request], Answer]) -> Callable[[Request], JSONResponse]:
+def reads(answer: Callable[[Request], Mapping[str, object]]) -> Callable[[Request], JSONResponse]:
+    """The endpoint of an answer in JSON."""
+
     # Starlette runs it in a thread.
     def respond(request: Request) -> JSONResponse:
         return JSONResponse(answer(request))
@@ -162,6 +164,11 @@ def _writes(answer: Callable[[Request, Body], Answer]) -> Callable[[Request], An
         return JSONResponse(await run_in_threadpool(answer, request, stored_object(raw)))
 
     return respond
+
+
+def run_in(request: Request) -> str:
+    """The name of the run in an address."""
+    return str(request.path_params["run"])
 
 
 def _name(request: Request) -> TreeName:

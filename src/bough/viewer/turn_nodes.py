@@ -7,6 +7,7 @@ import numpy as np
 
 from bough.tree import (
     BadCall,
+    Bools,
     Credited,
     Floats,
     Ints,
@@ -82,23 +83,23 @@ class Turns:
 def drawn(credited: Credited) -> dict[str, Column]:
     """The columns of a tree's drawing, [G] each.
 
-        node, last     first and last node
-        parent         index of the turn before; -1 for the prompt
-        kind           "prompt", "turn", "part" (after a fork inside a turn), "split" (the turn forks inside below)
-        turn           number of turns up to here
-        label          the action on one line
-        advantage      mean over the trained tokens; positive and negative are its two sides
-        reward         sum over channels; total from the root
-        value, rating, visits   of a search
-        below          mean return of the counted paths below
-        paths, solved  number of leaves below, and of solved ones
-        logprob, entropy        mean over the sampled tokens, nats
-        tokens         number of sampled tokens
-        outcome        of a leaf; "" inside. success, valid, well_formed, cut_off: true, false, or unknown
-        why            what truncated a path
-        source, version   who wrote the action; weight updates of the policy that sampled it
-        calls, bad_calls  number of calls of tools, and of malformed ones
-        excluded       whether a filter or rule left the path out of the loss
+    node, last     first and last node
+    parent         index of the turn before; -1 for the prompt
+    kind           "prompt", "turn", "part" (after a fork inside a turn), "split" (the turn forks inside below)
+    turn           number of turns up to here
+    label          the action on one line
+    advantage      mean over the trained tokens; positive and negative are its two sides
+    reward         sum over channels; total from the root
+    value, rating, visits   of a search
+    below          mean return of the counted paths below
+    paths, solved  number of leaves below, and of solved ones
+    logprob, entropy        mean over the sampled tokens, nats
+    tokens         number of sampled tokens
+    outcome        of a leaf; "" inside. success, valid, well_formed, cut_off: true, false, or unknown
+    why            what truncated a path
+    source, version   who wrote the action; weight updates of the policy that sampled it
+    calls, bad_calls  number of calls of tools, and of malformed ones
+    excluded       whether a filter or rule left the path out of the loss
     """
     tree, found = credited.tree, Turns.of(credited.tree)
     ends = np.zeros(tree.nodes)
@@ -115,7 +116,8 @@ def drawn(credited: Credited) -> dict[str, Column]:
     plus, minus = (_mean(found, of_token, side, learn) for side in (positive, negative))
     forks = np.bincount(tree.parent[1:], minlength=tree.nodes)[found.last] > 1
     acts = _last_actions(tree, found)
-    called = [calls_in(tree.info[node]) for node in acts.tolist()]
+    actions: list[int] = acts.tolist()
+    called = [calls_in(tree.info[node]) for node in actions]
     excluded = np.isin(found.last, credited.excluded_leaves)
     return {
         "node": found.first.tolist(),
@@ -123,7 +125,7 @@ def drawn(credited: Credited) -> dict[str, Column]:
         "parent": found.parent.tolist(),
         "kind": _kinds(tree, found, forks),
         "turn": turns(tree)[found.last].tolist(),
-        "label": [_label(tree, node) for node in acts.tolist()],
+        "label": [_label(tree, node) for node in actions],
         "advantage": _numbers(plus + minus),
         "positive": _numbers(plus),
         "negative": _numbers(minus),
@@ -155,7 +157,7 @@ def drawn(credited: Credited) -> dict[str, Column]:
     }
 
 
-def _kinds(tree: Tree, found: Turns, forks: Ints) -> Column:
+def _kinds(tree: Tree, found: Turns, forks: Bools) -> Column:
     """The kind of each turn; a fork is inside of a turn where a child of its last node continues the action."""
     begins = begins_turn(tree)[found.first]
     inner = np.zeros(tree.nodes, dtype=np.bool_)
@@ -175,14 +177,13 @@ def _last_actions(tree: Tree, found: Turns) -> Ints:
 
 def _label(tree: Tree, node: int) -> str:
     info = tree.info[node]
-    if tree.kind[node] == Kind.ACTION:
-        text = action_text(action_in(info)) if calls_in(info) else text_in(info)
-    else:
-        text = ""
+    if tree.kind[node] != Kind.ACTION:
+        return ""
+    text = action_text(action_in(info)) if calls_in(info) else text_in(info)
     return " ".join((text or "").split())[:LABEL_LETTERS]
 
 
-def _mean(found: Turns, of_token: Ints, value: Floats, among: Ints) -> Floats:
+def _mean(found: Turns, of_token: Ints, value: Floats, among: Bools) -> Floats:
     """[G] the mean of a column [T] among some tokens of each turn; nan without any."""
     number = np.bincount(of_token[among], minlength=len(found))
     total = np.bincount(of_token[among], value[among], minlength=len(found))
@@ -201,4 +202,3 @@ def number(value: float) -> float | None:
 
 def _ternaries(values: Ints) -> Column:
     return [Ternary(value).known for value in values.tolist()]
-

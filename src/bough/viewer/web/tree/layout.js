@@ -3,7 +3,7 @@
 export const ROW = 26;
 export const PILL = 18;
 const GAP = 26;
-const LETTER = 6.3;
+const LETTER = 7;
 const NARROW = 22;
 const WIDE = 168;
 /** Extra rows between leaves whose parents differ, so that the branches of one fork stand together. */
@@ -35,7 +35,7 @@ export function layOut(columns) {
 }
 
 function pillWidth(label, at) {
-  if (at === 0) return 34;
+  if (at === 0) return 42;
   return Math.max(NARROW, Math.min(WIDE, label.length * LETTER + 16));
 }
 

@@ -1,0 +1,1 @@
+"""`bough view`: run directories in a browser, read and never written."""
