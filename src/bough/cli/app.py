@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
-from bough.cli.result_commands import measure_data, show_report, show_rewards
+from bough.cli.result_commands import measure_data, show_report, show_rewards, view_in_browser
 
 app = typer.Typer(
     name="bough",
@@ -194,6 +194,7 @@ def export_trees(
 app.command("measure")(measure_data)
 app.command("rewards")(show_rewards)
 app.command("report")(show_report)
+app.command("view")(view_in_browser)
 
 
 @app.command("train-reward")
@@ -226,26 +227,6 @@ def train_reward_model(
 
     places, settings = split_fields([f"labels={labels}", *targets])
     typer.echo(str(train_reward(places, settings, out=out, run=run, seat=seat, device=device)))
-
-
-@app.command("view")
-@explained
-def view_in_browser(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run directories, or folders of them; runs/ if none is given.")
-    ] = None,
-    host: Annotated[str, typer.Option(help="The address.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8800,
-    token: Annotated[
-        str | None, typer.Option(help="What a visitor has to know; made where other machines reach the address.")
-    ] = None,
-    branches: Annotated[Path, typer.Option(help="The folder of new branches.")] = Path("branches"),
-) -> None:
-    """Show runs in a browser: curves, trees, episodes, health; live while they train."""
-    from bough.cli.view import view_runs
-
-    places = runs or [Path("runs")]
-    view_runs(places, host=host, port=port, token=token, branches=branches, ready=lambda url: typer.echo(f"open {url}"))
 
 
 @app.command("serve")

@@ -61,3 +61,22 @@ def show_report(directory: Annotated[Path, typer.Argument(help="The run director
 
     result = Result(directory=RunDirectory.open(directory).path)
     typer.echo(f"{result}\nreport: {result.report.path}")
+
+
+@explained
+def view_in_browser(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Run directories, or folders of them; runs/ if none is given.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8800,
+    token: Annotated[
+        str | None, typer.Option(help="What a visitor has to know; made where other machines reach the address.")
+    ] = None,
+    branches: Annotated[Path, typer.Option(help="The folder of new branches.")] = Path("branches"),
+) -> None:
+    """Show runs in a browser: curves, trees, episodes, health; live while they train."""
+    from bough.cli.view import view_runs
+
+    places = runs or [Path("runs")]
+    view_runs(places, host=host, port=port, token=token, branches=branches, ready=lambda url: typer.echo(f"open {url}"))

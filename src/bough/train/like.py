@@ -38,7 +38,7 @@ DEFAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def like(run: Run, library: str) -> tuple[Run, str]:
-    """A run with the defaults of another library, and a line that says which were set.
+    """A run with the defaults of another library, and a line with the changes.
 
     Raises:
         ConfigError: when there is no such library.

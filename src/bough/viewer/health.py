@@ -1,4 +1,4 @@
-"""What the metrics of a run say about its health, in sentences."""
+"""The health of a run, from its metrics, in sentences."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -91,7 +91,7 @@ def conversation(credited: Credited, node: int) -> list[Record]:
     """What happened from the start to a node: the instructions, then messages and actions.
 
     An entry has `node`, the first node of its turn, `role` and `content`; an action also `calls` with their problems,
-    `raw` where the parser took a part of what was written, and its `advantage`. `rebuilt` is a context made anew.
+    `raw` where the parser took a part of the completion, and its `advantage`. `rebuilt` is a context made again.
     """
     tree, found = credited.tree, Turns.of(credited.tree)
     advantage = credited.advantage

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from bough.store import StoreError
 from bough.store.atomic import stored_object
-from bough.tree import instructions_in, messages_in, written_in
+from bough.tree import fault_in, instructions_in, messages_in, written_in
 from bough.viewer.stored_trees import TreeName, step_files
 
 Hit: TypeAlias = dict[str, object]
@@ -60,7 +60,7 @@ def _in_file(step: int, file: Path, wanted: str) -> Iterator[Hit]:
 def _in_tree(name: TreeName, record: "dict[str, Any]", wanted: str) -> Iterator[Hit]:
     infos = cast("list[dict[str, object]]", record.get("info", []))
     for node, info in enumerate(infos):
-        texts = [*(message.content for message in messages_in(info)), written_in(info), str(info.get("fault", ""))]
+        texts = [*(message.content for message in messages_in(info)), written_in(info), fault_in(info) or ""]
         if not node:
             texts.insert(0, instructions_in(info))
         for text in texts:

@@ -35,7 +35,7 @@ class TreeRoutes:
         runs: The runs.
         folder: Folder of the branches; a run has one of its own in it.
         player: Goes on from turns; None where nothing is played.
-        answers: What is read from the trees.
+        answers: The answers about trees.
     """
 
     runs: Runs

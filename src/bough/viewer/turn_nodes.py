@@ -97,63 +97,91 @@ def drawn(credited: Credited) -> dict[str, Column]:
     tokens         number of sampled tokens
     outcome        of a leaf; "" inside. success, valid, well_formed, cut_off: true, false, or unknown
     why            what truncated a path
-    source, version   who wrote the action; weight updates of the policy that sampled it
+    source, version   where the action comes from; weight updates of the policy that sampled it
     calls, bad_calls  number of calls of tools, and of malformed ones
     excluded       whether a filter or rule left the path out of the loss
     """
-    tree, found = credited.tree, Turns.of(credited.tree)
-    ends = np.zeros(tree.nodes)
-    ends[leaves(tree)] = 1
-    total = sum_to_root(tree, credited.rewarded.reward)
-    counts = np.zeros(tree.nodes)
-    counts[counted(tree)] = 1
-    with np.errstate(invalid="ignore", divide="ignore"):
-        below = sum_of_subtree(tree, counts * total) / sum_of_subtree(tree, counts)
-    solved = ends * (tree.success == Ternary.YES)
-    positive, negative = credited.positive, credited.negative
-    learn, sampled = trained(tree), tree.sampled
-    of_token = found.of_node[token_node(tree)]
-    plus, minus = (_mean(found, of_token, side, learn) for side in (positive, negative))
+    found = Turns.of(credited.tree)
+    return {
+        **_places(credited.tree, found),
+        **_credits(credited, found),
+        **_actions(credited.tree, found),
+        **_ends(credited, found),
+    }
+
+
+def _places(tree: Tree, found: Turns) -> dict[str, Column]:
+    """Where each turn is in the tree."""
     forks = np.bincount(tree.parent[1:], minlength=tree.nodes)[found.last] > 1
-    acts = _last_actions(tree, found)
-    actions: list[int] = acts.tolist()
-    called = [calls_in(tree.info[node]) for node in actions]
-    excluded = np.isin(found.last, credited.excluded_leaves)
     return {
         "node": found.first.tolist(),
         "last": found.last.tolist(),
         "parent": found.parent.tolist(),
         "kind": _kinds(tree, found, forks),
         "turn": turns(tree)[found.last].tolist(),
-        "label": [_label(tree, node) for node in actions],
+    }
+
+
+def _credits(credited: Credited, found: Turns) -> dict[str, Column]:
+    """Rewards and advantages, and the returns below each turn."""
+    tree = credited.tree
+    total = sum_to_root(tree, credited.rewarded.reward)
+    counts = np.zeros(tree.nodes)
+    counts[counted(tree)] = 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        below = sum_of_subtree(tree, counts * total) / sum_of_subtree(tree, counts)
+    of_token = found.of_node[token_node(tree)]
+    plus, minus = (_mean(found, of_token, side, trained(tree)) for side in (credited.positive, credited.negative))
+    return {
         "advantage": _numbers(plus + minus),
         "positive": _numbers(plus),
         "negative": _numbers(minus),
         "reward": _numbers(found.sum(credited.rewarded.reward)),
         "total": _numbers(total[found.last]),
+        "below": _numbers(below[found.first]),
+        "excluded": np.isin(found.last, credited.excluded_leaves).tolist(),
+    }
+
+
+def _actions(tree: Tree, found: Turns) -> dict[str, Column]:
+    """The action of each turn, and its tokens."""
+    acts, of_token, sampled = _last_actions(tree, found), found.of_node[token_node(tree)], tree.sampled
+    actions: list[int] = acts.tolist()
+    called = [calls_in(tree.info[node]) for node in actions]
+    return {
+        "label": [_label(tree, node) for node in actions],
         "value": _numbers(tree.value[acts]),
         "rating": _numbers(tree.rating[acts]),
         "visits": tree.visits[acts].tolist(),
-        "below": _numbers(below[found.first]),
-        "paths": sum_of_subtree(tree, ends)[found.first].astype(int).tolist(),
-        "solved": sum_of_subtree(tree, solved)[found.first].astype(int).tolist(),
         "logprob": _numbers(_mean(found, of_token, tree.logprob, sampled)),
         "entropy": _numbers(_mean(found, of_token, tree.entropy, ~np.isnan(tree.entropy))),
         "tokens": np.bincount(of_token[sampled], minlength=len(found)).tolist(),
-        "outcome": [
-            "" if inner else Outcome(code).name.lower()
-            for inner, code in zip((ends[found.last] == 0).tolist(), tree.outcome[found.last].tolist(), strict=True)
-        ],
-        "success": _ternaries(tree.success[found.last]),
         "valid": _ternaries(tree.valid[acts]),
         "well_formed": _ternaries(tree.well_formed[acts]),
         "cut_off": _ternaries(tree.cut_off[acts]),
-        "why": [TruncatedBy(code).name.lower() if code else "" for code in tree.truncated_by[found.last].tolist()],
         "source": [Source(code).name.lower() for code in tree.source[acts].tolist()],
         "version": tree.policy_version[acts].tolist(),
         "calls": [len(calls) for calls in called],
         "bad_calls": [sum(isinstance(call, BadCall) for call in calls) for calls in called],
-        "excluded": excluded.tolist(),
+    }
+
+
+def _ends(credited: Credited, found: Turns) -> dict[str, Column]:
+    """How the paths below each turn ended."""
+    tree = credited.tree
+    ends = np.zeros(tree.nodes)
+    ends[leaves(tree)] = 1
+    solved = ends * (tree.success == Ternary.YES)
+    outcomes = tree.outcome[found.last].tolist()
+    return {
+        "paths": sum_of_subtree(tree, ends)[found.first].astype(int).tolist(),
+        "solved": sum_of_subtree(tree, solved)[found.first].astype(int).tolist(),
+        "outcome": [
+            Outcome(code).name.lower() if end else ""
+            for end, code in zip((ends[found.last] > 0).tolist(), outcomes, strict=True)
+        ],
+        "success": _ternaries(tree.success[found.last]),
+        "why": [TruncatedBy(code).name.lower() if code else "" for code in tree.truncated_by[found.last].tolist()],
     }
 
 
