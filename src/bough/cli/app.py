@@ -59,11 +59,8 @@ def train(
     from bough.train.like import like
 
     every, run = [*execution_changes(cluster), *(changes or [])], find_run(method, on, policy)
-    if library is not None:
-        run, line = like(run, library)
-        typer.echo(line)
     refuse_arguments(method, every)
-    directory = start(override(run, every), out)
+    directory = start(override(like(run, library), every), out)
     typer.echo(f"report: {directory.report}")
 
 

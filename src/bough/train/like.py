@@ -37,21 +37,25 @@ DEFAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
 """By library: its name and version, and the changes that set its defaults of group-relative optimization."""
 
 
-def like(run: Run, library: str) -> tuple[Run, str]:
-    """A run with the defaults of another library, and a line with the changes.
+def like(run: Run, library: str | None) -> Run:
+    """A run with the defaults of another library, which are printed; the same run for None.
 
     Raises:
         ConfigError: when there is no such library.
     """
+    if library is None:
+        return run
     if library not in DEFAULTS:
         raise ConfigError(f"--like: {unknown(library, DEFAULTS)}")
     name, changes = DEFAULTS[library]
-    kept: list[str] = []
+    made: list[str] = []
     for change in changes:
         try:
             run = override(run, [change])
         except ConfigError:
             # A method may have a credit rule or a loss without such a field.
-            kept.append(change.partition("=")[0])
-    made = " ".join(each for each in changes if each.partition("=")[0] not in kept)
-    return run, f"as {name}: {made}" + (f"; {', '.join(kept)} are not settings of this run" if kept else "")
+            continue
+        made.append(change)
+    left = [change.partition("=")[0] for change in changes if change not in made]
+    print(f"as {name}: {' '.join(made)}" + (f"; {', '.join(left)} are not settings of this run" if left else ""))
+    return run

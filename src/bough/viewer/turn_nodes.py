@@ -101,13 +101,8 @@ def drawn(credited: Credited) -> dict[str, Column]:
     calls, bad_calls  number of calls of tools, and of malformed ones
     excluded       whether a filter or rule left the path out of the loss
     """
-    found = Turns.of(credited.tree)
-    return {
-        **_places(credited.tree, found),
-        **_credits(credited, found),
-        **_actions(credited.tree, found),
-        **_ends(credited, found),
-    }
+    tree, found = credited.tree, Turns.of(credited.tree)
+    return _places(tree, found) | _credits(credited, found) | _actions(tree, found) | _ends(tree, found)
 
 
 def _places(tree: Tree, found: Turns) -> dict[str, Column]:
@@ -166,9 +161,8 @@ def _actions(tree: Tree, found: Turns) -> dict[str, Column]:
     }
 
 
-def _ends(credited: Credited, found: Turns) -> dict[str, Column]:
+def _ends(tree: Tree, found: Turns) -> dict[str, Column]:
     """How the paths below each turn ended."""
-    tree = credited.tree
     ends = np.zeros(tree.nodes)
     ends[leaves(tree)] = 1
     solved = ends * (tree.success == Ternary.YES)
