@@ -1,5 +1,6 @@
 """New branches of stored trees, in a folder of their own beside the runs."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +18,9 @@ Row: TypeAlias = Mapping[str, object]
 
 FILES = {"demonstrations": "demonstrations.jsonl", "preferences": "preferences.jsonl"}
 """The files of saved rows, by kind."""
+
+ADDING = threading.Lock()
+"""Held while a branch gets its number and its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +74,11 @@ class BranchFolder:
             StoreError: when the disk is full.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        number = max(self.numbers(), default=-1) + 1
-        write_trees(self._file(number), [rewarded])
-        made = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / f"{number:04d}.json", {"at": str(at), "made": made, **about})
+        with ADDING:
+            number = max(self.numbers(), default=-1) + 1
+            write_trees(self._file(number), [rewarded])
+            made = datetime.now(UTC).isoformat(timespec="seconds")
+            write_json(self.folder / f"{number:04d}.json", {"at": str(at), "made": made, **about})
         return number
 
     def tree(self, number: int) -> Credited:

@@ -87,7 +87,6 @@ class TreeRoutes:
         return {
             "playable": self.player is not None,
             "checkpoints": Checkpoints(directory=directory / "checkpoints").steps(),
-            "directory": str(directory),
             "branches": [branches.drawn(number) for number in branches.numbers()],
         }
 

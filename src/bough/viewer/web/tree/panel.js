@@ -120,7 +120,6 @@ export class NodePanel {
       parent: parent < 0 ? null : view.placeOf(parent),
       beside: beside >= 0 ? view.placeOf(beside) : null,
       calls: node.tools.length > 0,
-      at: `${view.branches.directory}:${view.name}:${view.placeOf(turn)}`,
     };
     return whatIf(node, about, { play: (request) => view.play(request), save: (kind, request) => view.save(kind, request) });
   }

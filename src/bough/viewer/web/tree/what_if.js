@@ -76,7 +76,6 @@ export function whatIf(node, about, act) {
     el("div", { class: "row" }, demonstrate, el("label", {}, "imitate ", learn)),
     el("div", { class: "row" }, prefer, about.beside ? el("span", { class: "quiet" }, `over ${about.beside}`) : el("span", { class: "quiet" }, "Shift-click another leaf first.")),
     status,
-    el("p", { class: "quiet" }, "In a terminal: ", el("code", {}, `bough chat --at ${about.at}`)),
   );
 }
 
