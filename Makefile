@@ -20,7 +20,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses docs check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-viewer docs check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -51,6 +51,10 @@ test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty
 
 test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
+
+test-viewer: $(STAMP)  ## The viewer in a browser: needs `apt-get install chromium`.
+	$(BIN)/pip install --quiet playwright
+	$(BIN)/pytest tests/viewer
 
 docs: $(GUIDE)/.installed  ## The guide as a site, in build/site; a link or an anchor that leads nowhere is an error.
 	$(GUIDE)/bin/python scripts/guide_site.py build

@@ -44,6 +44,7 @@ PACKAGES: Mapping[str, str] = {
     "langchain_openai": HARNESSES,
     "minisweagent": HARNESSES,
     "miniwob": WORLDS,
+    "playwright": "make test-viewer",
     "prometheus_client": "make test",
     "pyarrow": "make test",
     "pydantic_ai": HARNESSES,

@@ -19,6 +19,7 @@ from bough.reward import reward_trees
 from bough.rollout import Cursor, Deadlines, Rollout, replay_path
 from bough.tree import (
     BadCall,
+    Kind,
     Outcome,
     Rewarded,
     Source,
@@ -146,9 +147,12 @@ async def _write(rollout: Rollout, cursor: Cursor, text: str) -> None:
 
 
 async def _score(rollout: Rollout, tree: Tree, node: int) -> tuple[float, ...]:
-    first = int(turn_start(tree)[node])
+    walk = path(tree, node)
+    # What follows the action in its turn has no part in it.
+    last = int(walk[tree.kind[walk] == Kind.ACTION][-1])
+    first = int(turn_start(tree)[last])
     cursors = await replay_path(rollout, tree, int(tree.parent[first]))
-    pieces = path(tree, node)
+    pieces = path(tree, last)
     tokens = np.concatenate([tree.tokens_of(int(each)) for each in pieces[pieces >= first]]).tolist()
     return await rollout.score(rollout.force_tokens(cursors[-1], tokens))
 

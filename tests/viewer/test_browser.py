@@ -1,0 +1,123 @@
+"""The viewer in a real browser: trees, new branches, markup that stays text, and a run that goes on."""
+
+import asyncio
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from tests.missing import need
+
+from bough.cli.branch_player import BranchPlayer
+from bough.serve.address import listen
+from bough.viewer.runs import Runs
+from bough.viewer.server import viewer_app
+
+SCRIPT = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
+
+
+@pytest.fixture(scope="module")
+def runs(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the run whose model wrote markup."""
+    folder = tmp_path_factory.mktemp("shown")
+    shutil.copytree(run, folder / "soko")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    player = BranchPlayer()
+    app = viewer_app(Runs([runs]), tmp_path_factory.mktemp("branches"), player)
+    with closing(listen()) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        server.should_exit = server.force_exit = True
+        thread.join()
+    player.close()
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    need("playwright", "chromium")
+    from playwright.sync_api import sync_playwright
+
+    from bough.worlds.miniwob.chromium import find_chromium
+
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=find_chromium(""), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1300, "height": 800})
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        yield page
+        browser.close()
+        assert problems == []
+
+
+def newest(runs: Path) -> int:
+    return max(int(file.stem.removeprefix("step_")) for file in (runs / "soko" / "trees").glob("*.safetensors"))
+
+
+def test_every_page_opens(page: Any, address: str, runs: Path) -> None:
+    step = newest(runs)
+    for path, title in (
+        ("#/runs", "Runs"),
+        ("#/run/soko", "soko"),
+        ("#/run/soko/health", "Health of soko"),
+        ("#/run/soko/find", "Episodes"),
+        (f"#/run/soko/tree/{step}.0", "sokoban-"),
+    ):
+        page.goto(address + path)
+        page.wait_for_selector(f"h1:has-text('{title}')")
+    page.goto(f"{address}#/run/none")
+    page.wait_for_selector("[role=alert]:has-text('need one of soko')")
+
+
+def test_an_action_is_tried_and_saved(page: Any, address: str, runs: Path) -> None:
+    page.goto(f"{address}#/run/soko/tree/{newest(runs)}.0")
+    page.wait_for_selector("canvas.tree-canvas")
+    page.focus("canvas.tree-canvas")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_label("action", exact=True).fill("left")
+    page.get_by_role("button", name="Take this action").click()
+    page.wait_for_selector("h2:has-text('new branch 0')", timeout=120_000)
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_role("button", name="Save as a demonstration").click()
+    page.wait_for_selector("text=warmup.file=")
+
+
+def test_what_a_model_wrote_is_text(page: Any, address: str, runs: Path) -> None:
+    step = newest(runs)
+    page.goto(f"{address}#/run/soko/find?step={step}")
+    page.wait_for_selector("table a")
+    tree = runs / "soko" / "trees" / f"step_{step:06d}.jsonl"
+    records = [json.loads(line) for line in tree.read_text().splitlines()]
+    assert any("Push boxes" in json.dumps(record) for record in records)
+    page.route("**/api/run/soko/step/*", lambda route: route.fulfill(json=_with_markup(route)))
+    page.reload()
+    page.wait_for_selector("td:has-text('onerror')")
+    assert page.title() != "hacked"
+    page.unroute("**/api/run/soko/step/*")
+
+
+def _with_markup(route: Any) -> Any:
+    found = route.fetch().json()
+    found["paths"]["task"] = [SCRIPT] * len(found["paths"]["task"])
+    return found
+
+
+def test_a_page_follows_its_run(page: Any, address: str, runs: Path) -> None:
+    page.goto(f"{address}#/runs")
+    page.wait_for_selector("td:has-text('sokoban')")
+    metrics = runs / "soko" / "metrics.jsonl"
+    row = json.loads(metrics.read_text().splitlines()[-1])
+    with metrics.open("a") as grown:
+        grown.write(json.dumps({**row, "step": 4711}) + "\n")
+    page.wait_for_selector("td:has-text('4711')", timeout=30_000)
