@@ -33,8 +33,9 @@ def lines(texts: Sequence[tuple[str, bool]], width: int = 320) -> str:
 
 def document(width: float, height: float, parts: Sequence[str]) -> str:
     """An SVG document with its own background."""
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
         f'<rect width="100%" height="100%" fill="{PAPER}"/>{"".join(parts)}</svg>'
     )
 
