@@ -6,7 +6,7 @@ import pytest
 from tests.small import run
 
 from bough.config import ConfigError
-from bough.credit import Reinforce
+from bough.credit import Gae
 from bough.train.like import DEFAULTS, like
 
 
@@ -17,7 +17,7 @@ def test_the_defaults_are_set_and_printed(library: str, capsys: pytest.CaptureFi
     assert optimizer.learning_rate == 1e-6
     assert optimizer.betas == (0.9, 0.999)
     assert optimizer.weight_decay == {"trl": 0.0, "verl": 0.01}[library]
-    assert changed.method.regularizers == ()
+    assert changed.world.regularizers == ()
     assert changed.world.sampling.temperature == 1.0
     said = capsys.readouterr().out
     assert said.startswith(f"as {DEFAULTS[library][0]}: optimizer.learning_rate=1e-06 ")
@@ -25,9 +25,9 @@ def test_the_defaults_are_set_and_printed(library: str, capsys: pytest.CaptureFi
 
 def test_what_the_run_lacks_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     whole = run()
-    without = replace(whole, method=replace(whole.method, credit=Reinforce()))
+    without = replace(whole, method=replace(whole.method, credit=Gae()))
     changed = like(without, "trl")
-    assert changed.method.credit == Reinforce()
+    assert changed.method.credit == Gae()
     said = capsys.readouterr().out
     set_, _, left = said.partition("; ")
     assert "credit.epsilon" not in set_
