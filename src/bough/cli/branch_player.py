@@ -1,6 +1,5 @@
 """Plays from a turn of a stored tree, with the agent of its run."""
 
-import threading
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from bough.tree import (
     turn_start,
 )
 from bough.viewer.player import Moves, Played, Scored
+from bough.viewer.process_folder import PROCESS_FOLDER
 
 MOST_TURNS = 1_000_000
 """Most turns of a path that a person continues."""
@@ -57,7 +57,6 @@ class BranchPlayer:
 
     def __init__(self) -> None:
         self._opened: _Opened | None = None
-        self._lock = threading.Lock()
 
     def play(self, directory: Path, tree: Tree, node: int, moves: Moves) -> Played:
         """Go on from a node of a tree of a run; see `Player`."""
@@ -66,7 +65,7 @@ class BranchPlayer:
                 f"got the action {moves.action[:40]!r} and {moves.samples} samples; need an action, or 1 to "
                 f"{MOST_SAMPLES} samples"
             )
-        with self._lock:
+        with PROCESS_FOLDER:
             opened = self._open(directory, moves.step)
             rollout = _rollout(opened.agent, tree, derive(moves.seed, "branch", node), typed=bool(moves.action))
             before = opened.loop.run(_go_on(rollout, tree, node, moves))
@@ -76,7 +75,7 @@ class BranchPlayer:
 
     def score(self, directory: Path, tree: Tree, node: int, step: int | None) -> Scored:
         """The log-probabilities of an action under a checkpoint; see `Player`."""
-        with self._lock:
+        with PROCESS_FOLDER:
             opened = self._open(directory, step)
             rollout = _rollout(opened.agent, tree, 0, typed=True)
             logprobs = opened.loop.run(_score(rollout, tree, node))
@@ -88,7 +87,7 @@ class BranchPlayer:
 
     def close(self) -> None:
         """Close the open agent."""
-        with self._lock:
+        with PROCESS_FOLDER:
             self._close()
 
     def _open(self, directory: Path, step: int | None) -> _Opened:

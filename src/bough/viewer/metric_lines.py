@@ -64,6 +64,7 @@ class MetricLines:
 def _step(line: bytes) -> int | None:
     """The step of a line; None for a damaged one."""
     try:
-        return stored_object(line)["step"]
-    except (ValueError, StoreError, KeyError):
+        step = stored_object(line).get("step")
+    except ValueError:
         return None
+    return step if isinstance(step, int) and not isinstance(step, bool) else None

@@ -15,6 +15,7 @@ from bough.train.seats import seat_run
 from bough.train.start import load_run
 from bough.tree import AgentAction, Kind, Ternary, Tree, action_in, ends_turn, path, seat_of_task_id, text_in
 from bough.viewer.node_view import Pieces
+from bough.viewer.process_folder import PROCESS_FOLDER
 from bough.viewer.token_texts import token_texts
 
 
@@ -45,14 +46,14 @@ class RunParts:
         """
         with self._lock:
             if directory not in self._pictures:
-                with RunDirectory.open(directory).in_its_folder() as run:
+                with PROCESS_FOLDER, RunDirectory.open(directory).in_its_folder() as run:
                     self._pictures[directory] = _Pictures(env=load_run(run).world.env)
             return self._pictures[directory].draw(tree, node)
 
 
 def _pieces(directory: Path, seat: str) -> Pieces:
     try:
-        with RunDirectory.open(directory).in_its_folder() as run:
+        with PROCESS_FOLDER, RunDirectory.open(directory).in_its_folder() as run:
             whole = load_run(run)
             own = seat if seat in whole.policies else ""
             renderer = policy_renderer(seat_run(whole, own), run.policy_of(own))

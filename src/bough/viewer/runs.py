@@ -58,8 +58,8 @@ class Runs:
         for name, directory in self.directories().items():
             try:
                 rows.append(self.row(name, directory))
-            except (StoreError, OSError, LookupError, TypeError) as error:
-                rows.append({"name": name, "path": str(directory), "damaged": str(error) or type(error).__name__})
+            except (StoreError, OSError) as error:
+                rows.append({"name": name, "path": str(directory), "damaged": str(error)})
         return rows
 
     def row(self, name: str, directory: Path) -> Row:
@@ -70,10 +70,11 @@ class Runs:
         step, steps the last step with metrics, and the number with the warm-up's; None for a run of hours
         success     held-out: [first, last], each [rate, low, high] or None
         tokens      sampled so far; seconds in all stages
+
+        Raises:
+            StoreError: when `config.json` or a line of the metrics is damaged.
         """
-        config = read_stored(directory / "config.json")
-        lines = self.metrics(name)
-        world, method = config["world"], config["method"]
+        lines, shown = self.metrics(name), _shown_settings(directory)
         held = [each for each in lines if each.get("heldout/success") is not None]
         rates = [
             [each.get(f"heldout/{part}") for part in ("success", "low", "high")] for each in (held[:1] + held[-1:])
@@ -82,11 +83,7 @@ class Runs:
         return {
             "name": name,
             "path": str(directory),
-            "world": world["name"],
-            "policy": _piece(world["policy"]),
-            "credit": _piece(method["credit"]),
-            "objective": _piece(method["objective"]),
-            "seed": config["seed"],
+            **shown,
             "state": "training" if training else "done" if (directory / "final").is_dir() else "stopped",
             "step": lines[-1]["step"] if lines else 0,
             "phase": lines[-1].get("phase", "") if lines else "",
@@ -133,6 +130,23 @@ def settings_rows(settings: Mapping[str, Any], prefix: str = "") -> dict[str, st
         elif not (prefix == "" and field_name == "piece"):
             rows[f"{prefix}{field_name}"] = json.dumps(value)
     return rows
+
+
+def _shown_settings(directory: Path) -> Row:
+    """The settings in the row of a run."""
+    file = directory / "config.json"
+    config = read_stored(file)
+    try:
+        world, method = config["world"], config["method"]
+        return {
+            "world": world["name"],
+            "policy": _piece(world["policy"]),
+            "credit": _piece(method["credit"]),
+            "objective": _piece(method["objective"]),
+            "seed": config["seed"],
+        }
+    except (LookupError, TypeError, AttributeError) as error:
+        raise StoreError(f"{file}: got settings of no run ({error}); need the file as the run wrote it") from error
 
 
 def _piece(value: Mapping[str, Any] | None) -> str:

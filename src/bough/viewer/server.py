@@ -133,7 +133,7 @@ class _Guarded:
             (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-store"),
         ]
-        if self._token and request.query_params.get("token"):
+        if response is None and self._token and request.query_params.get("token"):
             headers.append((b"set-cookie", f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/".encode()))
 
         async def guarded(message: Message) -> None:
