@@ -8,7 +8,7 @@ import bough
 
 SMALL = (
     "steps=2",
-    "tasks.count=20",
+    "tasks.count=40",
     "batch_tasks=3",
     "explorer=Forks(chains=2, draws=1, rounds=1)",
     "warmup.demonstrations=24",
