@@ -45,7 +45,7 @@ def pages() -> dict[str, str]:
         )
     found |= {f"api/{name}.md": f"# bough.{name}\n\n::: bough.{name}\n" for name in _packages()}
     command = typer.main.get_command(app)
-    context = command.context_class(command, info_name="bough")
+    context = typer.Context(command, info_name="bough")
     return found | {"commands.md": get_docs_for_click(obj=command, ctx=context, name="bough", title="Commands")}
 
 

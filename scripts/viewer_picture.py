@@ -8,7 +8,7 @@ ADDRESS is that of a running `bough view`. It needs `pip install playwright` and
 import argparse
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
 
 from bough.worlds.miniwob.chromium import find_chromium
 
