@@ -8,10 +8,10 @@ import bough
 
 SMALL = (
     "steps=2",
-    "tasks.count=20",
+    "tasks.count=40",
     "batch_tasks=3",
-    "explorer=Forks(chains=2, draws=1, rounds=1)",
-    "warmup.demonstrations=24",
+    "explorer.n=4",
+    "warmup.demonstrations=40",
     "warmup.epochs=4",
     "evaluation.tasks.count=4",
     "rewards=[EnvReward(), InvalidAction(penalty=0.1)]",
