@@ -199,3 +199,16 @@ def test_a_long_download_is_followed(
     hub.add("org/other", FILES)
     snapshot(HubRepo(kind="model", name="org/other", field="path"), wanted)
     assert "131.1/131.1 kB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../secret.jsonl", "/etc/passwd", "a//b", "a/./b", "..\\x", "C:x", "a\0b"])
+def test_names_that_lead_out_of_the_folder_are_refused(name: str, hub: Hub) -> None:
+    hub.add("org/name", {"small.txt": b"small", name: b"x"})
+    assert "need names inside of its folder" in refused()
+    assert hub.downloads() == []
+
+
+def test_a_commit_that_is_a_path_writes_no_file(hub: Hub, tmp_path: Path) -> None:
+    hub.commits["models/org/name"] = {"../../../../../escaped": FILES}
+    assert "need 40 hexadecimal digits" in refused()
+    assert not [*tmp_path.rglob("escaped*")]

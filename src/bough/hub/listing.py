@@ -19,6 +19,12 @@ def cache_folder() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "bough"
 
 
+def is_inside(name: str) -> bool:
+    """Whether a listed name is that of a file in its folder, on any system: a hub may be hostile."""
+    parts = name.split("/")
+    return not ({"", ".", ".."} & {*parts} or "\\" in name or ":" in name or "\0" in name)
+
+
 def read_listing(repo: HubRepo, commit: str) -> Listing | None:
     """The files of a commit; None where they were never asked for."""
     try:

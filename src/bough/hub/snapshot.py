@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from bough.hub.errors import HubError, explained
-from bough.hub.listing import Listing, read_listing, write_listing
+from bough.hub.listing import Listing, is_inside, read_listing, write_listing
 from bough.hub.progress import progress, say, size_text
-from bough.hub.repo import HubRepo
+from bough.hub.repo import COMMIT, HubRepo
 from bough.units import number_of
 
 Select: TypeAlias = Callable[[Listing, str], Sequence[str]]
@@ -87,6 +87,11 @@ def _listed(repo: HubRepo, names: Sequence[str]) -> tuple[str, Listing]:
     with _errors(repo, names):
         info = _hub().HfApi(endpoint=endpoint()).repo_info(**_revision(repo), files_metadata=True, timeout=TIMEOUT_S)
         commit, listing = str(info.sha), {str(each.rfilename): int(each.size or 0) for each in info.siblings or ()}
+    # Names of files of this machine are made of them.
+    if not COMMIT.fullmatch(commit):
+        raise HubError(f"{repo.title}: got the commit {commit!r:.80} from the hub; need 40 hexadecimal digits")
+    if outside := [name for name in listing if not is_inside(name)]:
+        raise HubError(f"{repo.title}: got the file {outside[0]!r:.80} from the hub; need names inside of its folder")
     write_listing(repo, commit, listing)
     return commit, listing
 
