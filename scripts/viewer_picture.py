@@ -8,8 +8,6 @@ ADDRESS is that of a running `bough view`. It needs `pip install playwright` and
 import argparse
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
-
 from bough.worlds.miniwob.chromium import find_chromium
 
 PICTURE = Path(__file__).parents[1] / "docs" / "viewer_tree.png"
@@ -22,6 +20,8 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("tree")
     given = parser.parse_args()
+    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
+
     with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=find_chromium(""), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 620})
