@@ -84,7 +84,10 @@ def test_damaged_runs_are_rows_with_a_reason(run: Path, tmp_path: Path) -> None:
     rows = {row["name"]: row for row in get(client, "/api/runs")["runs"]}
     for name in ("config", "other0", "other1", "other2", "other3"):
         assert "config.json: got" in rows[name]["damaged"]
-        assert "config.json: got" in client.get(f"/api/run/{name}").json()["error"]
+        for part in ("", "/health"):
+            answer = client.get(f"/api/run/{name}{part}")
+            assert answer.status_code == 400
+            assert "config.json: got" in answer.json()["error"]
     assert "line 2: got a damaged line" in rows["metrics"]["damaged"]
     assert rows["training"]["state"] == "stopped"
     with owned(tmp_path / "training" / "run.lock"):

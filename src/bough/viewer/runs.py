@@ -9,12 +9,10 @@ from typing import Any, TypeAlias, cast
 from bough.store import StoreError
 from bough.store.atomic import read_stored
 from bough.store.lock import holder
+from bough.viewer.health import STAGES
 from bough.viewer.metric_lines import MetricLines
 
 Row: TypeAlias = dict[str, object]
-
-STAGES = ("grow", "appraise", "credit", "learn", "sync", "evaluate")
-"""The stages of a step that are timed, `time/STAGE_s`."""
 
 
 @dataclass(slots=True)
@@ -67,7 +65,7 @@ class Runs:
 
         name, path, world, policy, credit, objective, seed
         state       "training" while a process trains it, "done" with its last policy, else "stopped"
-        step, steps the last step with metrics, and the number with the warm-up's; None for a run of hours
+        step, phase of the last metrics
         success     held-out: [first, last], each [rate, low, high] or None
         tokens      sampled so far; seconds in all stages
 
@@ -101,9 +99,19 @@ class Runs:
         file = self.directory(name) / "metrics.jsonl"
         return self._lines.setdefault(file, MetricLines(file)).read()
 
-    def world(self, name: str) -> str:
-        """The name of a run's world."""
-        return str(self.settings(name)["world"]["name"])
+    def setting(self, name: str, *fields: str) -> Any:
+        """A setting of a run, by the names of its fields from outside in.
+
+        Raises:
+            StoreError: when `config.json` is damaged, or has no such field.
+        """
+        found: Any = self.settings(name)
+        for field_name in fields:
+            if not isinstance(found, dict) or field_name not in found:
+                missing = ".".join(fields)
+                raise StoreError(f"{self.directory(name) / 'config.json'}: got no {missing}; need the file of a run")
+            found = cast("dict[str, Any]", found)[field_name]
+        return found
 
     def settings(self, name: str) -> dict[str, Any]:
         """The settings of a run, as in its `config.json`."""

@@ -87,7 +87,7 @@ def _metrics(runs: Runs, request: Request) -> dict[str, object]:
 
 
 def _health(runs: Runs, name: str) -> dict[str, object]:
-    return health(runs.metrics(name), int(runs.settings(name)["health"]["reward_window"]))
+    return health(runs.metrics(name), int(runs.setting(name, "health", "reward_window")))
 
 
 def _events(request: Request, runs: Runs) -> Response:

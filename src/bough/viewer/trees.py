@@ -125,7 +125,7 @@ class TreeRoutes:
         file = self._of(request).save(kind, row)
         with file.open("rb") as rows:
             count = sum(1 for _ in rows)
-        world = self.runs.world(run_in(request))
+        world = self.runs.setting(run_in(request), "world", "name")
         return {"file": str(file), "rows": count, "command": f"bough train grpo --on {world} warmup.file={file}"}
 
     def _row(self, request: Request, place: Place) -> Body:

@@ -11,8 +11,10 @@ export async function show(root, params, api) {
     for (const each of charts) each.destroy();
     charts = [];
   };
+  let over = false;
   async function load() {
     const found = await api.get(`${base}/health`);
+    if (over) return;
     clear();
     const value = (sign, number) => (sign.unit === "%" ? `${short(100 * number)} %` : short(number));
     const signs = found.signs.map((sign) => {
@@ -40,6 +42,7 @@ export async function show(root, params, api) {
   await load();
   const unwatch = api.watch((names) => names.includes(params.run) && load());
   return () => {
+    over = true;
     unwatch();
     clear();
   };

@@ -20,8 +20,10 @@ export async function show(root, params, api) {
   const settings = el("details", {}, el("summary", {}, "settings"));
   root.append(head, curves, more, steps, flips, settings);
 
+  let over = false;
   async function load() {
     const [run, { rows }, { steps: stored }, held] = await Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
+    if (over) return;
     head.replaceChildren(el("h1", {}, run.name), el("span", { class: `chip state-${run.state}` }, run.state),
       el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`));
     const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => name !== "step" && typeof row[name] === "number")))];
@@ -55,6 +57,7 @@ export async function show(root, params, api) {
   await load();
   const unwatch = api.watch((names) => names.includes(params.run) && load());
   return () => {
+    over = true;
     unwatch();
     clear();
   };

@@ -12,6 +12,7 @@ export async function show(root, params, api) {
   await view.load();
   const unwatch = api.watch(() => view.load());
   return () => {
+    view.over = true;
     unwatch();
     view.clear();
   };
@@ -94,6 +95,7 @@ class RunsView {
       const [{ rows }, { settings }] = await Promise.all([this.api.get(`${base}/metrics`), this.api.get(base)]);
       return { name, rows, settings };
     }));
+    if (this.over) return;
     this.clear();
     const column = (metric, bounds) => loaded.map(({ name, rows }, at) => {
       const kept = rows.filter((row) => typeof row[metric] === "number");
