@@ -20,7 +20,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-viewer docs check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-viewer vendor docs check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -55,6 +55,11 @@ test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 test-viewer: $(STAMP)  ## The viewer in a browser: needs `apt-get install chromium`.
 	$(BIN)/pip install --quiet playwright
 	$(BIN)/pytest tests/viewer
+
+vendor:  ## The libraries of the viewer's pages, from the npm registry, as they are published.
+	cd src/bough/viewer/web/vendor && npm pack --silent uplot@1.6.32 && tar xzf uplot-1.6.32.tgz --strip-components 1 \
+		package/LICENSE package/dist/uPlot.esm.js package/dist/uPlot.min.css && mv dist/* . && mv LICENSE uPlot.LICENSE \
+		&& rmdir dist && rm uplot-1.6.32.tgz
 
 docs: $(GUIDE)/.installed  ## The guide as a site, in build/site; a link or an anchor that leads nowhere is an error.
 	$(GUIDE)/bin/python scripts/guide_site.py build

@@ -138,7 +138,8 @@ def around(node: ast.AST, line: int) -> ast.AST:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.stmt):
             continue
-        first = min([child.lineno, *(each.lineno for each in getattr(child, "decorator_list", ()))])
+        decorators = child.decorator_list if isinstance(child, Definition) else []
+        first = min([child.lineno, *(each.lineno for each in decorators)])
         if first <= line <= (child.end_lineno or first):
             inner = around(child, line)
             return inner if isinstance(inner, Definition) or isinstance(node, ast.Module) else node

@@ -6,11 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from bough.store import RunDirectory, StoreError, owned
+from bough.store.lock import holder
 
 OWNER = """
 import subprocess, sys, time
@@ -82,3 +84,22 @@ def test_a_forked_process_does_not_hold_the_lock_of_its_parent(tmp_path: Path) -
         os.waitpid(child, 0)
         os.close(reads)
         os.close(writes)
+
+
+def test_who_asks_for_the_holder_refuses_no_run(tmp_path: Path) -> None:
+    lock, over = tmp_path / "run.lock", threading.Event()
+    lock.touch()
+
+    def ask() -> None:
+        while not over.is_set():
+            holder(lock)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(300):
+            with owned(lock):
+                assert holder(lock)
+    finally:
+        over.set()
+        asking.join()

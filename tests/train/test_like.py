@@ -21,6 +21,7 @@ def test_the_defaults_are_set_and_printed(library: str, capsys: pytest.CaptureFi
     assert changed.world.sampling.temperature == 1.0
     said = capsys.readouterr().out
     assert said.startswith(f"as {DEFAULTS[library][0]}: optimizer.learning_rate=1e-06 ")
+    assert "are not settings" not in said, "each of its changes fits a run of GRPO"
 
 
 def test_what_the_run_lacks_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ SCRIPT = "<img src=x onerror=\"document.title='hacked'\"><script>document.title=
 
 @pytest.fixture(scope="module")
 def runs(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the run whose model wrote markup."""
+    """A copy of the run, which tests change."""
     folder = tmp_path_factory.mktemp("shown")
     shutil.copytree(run, folder / "soko")
     return folder
@@ -93,13 +93,26 @@ def test_an_action_is_tried_and_saved(page: Any, address: str, runs: Path) -> No
     page.wait_for_selector("text=warmup.file=")
 
 
-def test_what_a_model_wrote_is_text(page: Any, address: str, runs: Path) -> None:
+def test_markup_in_an_action_is_text(page: Any, address: str, runs: Path) -> None:
+    page.goto(f"{address}#/run/soko/tree/{newest(runs)}.1")
+    page.focus("canvas.tree-canvas")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_label("action", exact=True).fill(SCRIPT)
+    page.get_by_role("button", name="Take this action").click()
+    page.wait_for_selector("h2:has-text('new branch')", timeout=120_000)
+    page.get_by_role("tab", name="Conversation").click()
+    page.wait_for_selector(".conversation .text:has-text('<script>')")
+    assert page.locator(".conversation img, .conversation script").count() == 0
+    page.get_by_role("tab", name="Tokens").click()
+    page.wait_for_timeout(300)
+    assert page.title() != "hacked"
+
+
+def test_markup_in_a_task_is_text(page: Any, address: str, runs: Path) -> None:
     step = newest(runs)
     page.goto(f"{address}#/run/soko/find?step={step}")
     page.wait_for_selector("table a")
-    tree = runs / "soko" / "trees" / f"step_{step:06d}.jsonl"
-    records = [json.loads(line) for line in tree.read_text().splitlines()]
-    assert any("Push boxes" in json.dumps(record) for record in records)
     page.route("**/api/run/soko/step/*", lambda route: route.fulfill(json=_with_markup(route)))
     page.reload()
     page.wait_for_selector("td:has-text('onerror')")

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -249,7 +248,9 @@ def test_a_failed_path_goes_on_beside_the_run(client: TestClient, run: Path, bra
     assert made.status_code == 200, made.text
     sampled = client.post(f"{base}/branch", json={"at": "0", "samples": 2, "seed": 5})
     assert sampled.json()["number"] == 1
-    typed, tried = get(client, f"{base}/branches")["branches"]
+    assert client.post(f"{base}/branch", json={"at": str(node), "action": "right"}).json()["number"] == 2
+    typed, tried, other_way = get(client, f"{base}/branches")["branches"]
+    assert typed["note"] == "", "all rewards of the run are paid"
     assert typed["columns"]["label"][0] == "left"
     assert typed["columns"]["parent"][0] == -1
     assert typed["columns"]["source"][0] == "teacher"
@@ -258,20 +259,17 @@ def test_a_failed_path_goes_on_beside_the_run(client: TestClient, run: Path, bra
     leaf = f"b0:{typed['columns']['last'][-1]}"
     saved = client.post(f"{base}/save", json={"kind": "demonstrations", "leaf": leaf, "learn": "new"}).json()
     assert saved["rows"] == 1
-    row = json.loads((branches / "soko" / "demonstrations.jsonl").read_text())
+    row = json.loads(Path(saved["file"]).read_text())
     weights = [message.get("weight", 1) for message in row["messages"] if message["role"] == "assistant"]
     assert weights == [0] * (len(weights) - 1) + [1]
     (conversation,) = read_conversations(Path(saved["file"]))
     assert conversation.task
-    other = f"b1:{tried['columns']['last'][-1]}"
+    assert branches in Path(saved["file"]).parents
+    other = f"b2:{other_way['columns']['last'][-1]}"
     kept = client.post(f"{base}/save", json={"kind": "preferences", "chosen": leaf, "rejected": other})
-    parted = kept.status_code == 200
-    assert parted or "part at an action" in kept.json()["error"], "two paths may be equal up to the end of one"
-    if parted:
-        won, lost = read_conversations(Path(kept.json()["file"]))
-        assert (won.success, lost.success) == (True, False)
-    score = client.post(f"{base}/score", json={"at": str(node), "step": step})
-    assert np.all(np.asarray(score.json()["logprobs"]) <= 0)
+    won, lost = read_conversations(Path(kept.json()["file"]))
+    assert (won.success, lost.success) == (True, False)
+    assert Path(kept.json()["file"]).parent == Path(saved["file"]).parent
     for wrong, part in (
         ({"at": str(node)}, "need an action"),
         ({"at": "b9:1", "action": "left"}, "got branch 9"),
@@ -283,3 +281,38 @@ def test_a_failed_path_goes_on_beside_the_run(client: TestClient, run: Path, bra
         assert answer.status_code == 400
         assert part in answer.json()["error"]
     assert digests(run) == before, "the run's own files are as they were"
+
+
+def test_the_checkpoint_that_sampled_a_token_gives_it_the_stored_probability(client: TestClient, run: Path) -> None:
+    step = last_step(client)
+    tree = stored(run, step)[0].tree
+    action = actions_to(tree, int(leaves(tree)[0]))[-1]
+    span = slice(int(tree.span[action]), int(tree.span[action + 1]))
+    scores = [
+        client.post(f"/api/run/soko/tree/{step}.0/score", json={"at": str(action), "step": checkpoint}).json()[
+            "logprobs"
+        ]
+        for checkpoint in (step - 1, step)
+    ]
+    assert scores[0] == pytest.approx(tree.logprob[span].tolist(), rel=1e-3)
+    assert scores[1] != pytest.approx(scores[0], rel=1e-6), "the update has changed it"
+
+
+def test_branches_are_those_of_the_run_that_is_there(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "runs" / "soko")
+    manifest = tmp_path / "runs" / "soko" / "manifest.json"
+    runs = Runs([tmp_path / "runs"])
+    before = runs.key("soko")
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "created": "2031-01-01T00:00:00+00:00"}))
+    assert before.startswith("soko-")
+    assert runs.key("soko") == "soko-2031-01-01T00-00-00" != before
+
+
+def test_tokens_without_a_tokenizer_are_numbers_and_the_reason_is_shown(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "soko")
+    shutil.rmtree(tmp_path / "soko" / "policy")
+    client = TestClient(viewer_app(Runs([tmp_path]), tmp_path / "b", None), base_url=LOCAL)
+    step = last_step(client)
+    node = get(client, f"/api/run/soko/tree/{step}.0/node/1")
+    assert node["undecoded"]
+    assert node["tokens"]["text"] == [f" {token}" for token in node["tokens"]["id"]]

@@ -71,7 +71,8 @@ class BranchPlayer:
             before = opened.loop.run(_go_on(rollout, tree, node, moves))
             rollout.finish()
             grown = rollout.builder.done()
-        return Played(rewarded=_rewarded(opened.target, grown), step=opened.step, turns=before)
+        rewarded, note = _rewarded(opened.target, grown)
+        return Played(rewarded=rewarded, step=opened.step, turns=before, note=note)
 
     def score(self, directory: Path, tree: Tree, node: int, step: int | None) -> Scored:
         """The log-probabilities of an action under a checkpoint; see `Player`."""
@@ -156,9 +157,10 @@ async def _score(rollout: Rollout, tree: Tree, node: int) -> tuple[float, ...]:
     return await rollout.score(rollout.force_tokens(cursors[-1], tokens))
 
 
-def _rewarded(target: EvaluationTarget, grown: Tree) -> Rewarded:
-    """The tree with the run's rewards; with the environment's alone where a judge would have to be asked."""
+def _rewarded(target: EvaluationTarget, grown: Tree) -> tuple[Rewarded, str]:
+    """The tree with the run's rewards, and ""; or with the environment's alone and the reason, as without a judge."""
     try:
-        return reward_trees([grown], target.run.world.rewards)[0]
-    except ValueError:
-        return Rewarded(tree=grown, channels={"env": grown.env_reward})
+        return reward_trees([grown], target.run.world.rewards)[0], ""
+    except ValueError as error:
+        alone = Rewarded(tree=grown, channels={"env": grown.env_reward})
+        return alone, f"The environment's reward alone is shown: {error}"

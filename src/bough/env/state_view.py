@@ -31,11 +31,8 @@ def view_state(env: Env, state: State) -> str | None:
     if (beside := _beside(env)) is not None:
         return _checked(env, beside(env, state))
     if isinstance(env, Wrapper):
-        inner = env.env
-        value = state.value
-        # The value of a wrapper's state has the inner state.
-        inside = value if isinstance(value, State) else getattr(value, "state", None)
-        return view_state(inner, inside if isinstance(inside, State) else state)
+        # A wrapper's state has the inner state as its value, or is the inner state.
+        return view_state(env.env, state.value if isinstance(state.value, State) else state)
     return None
 
 

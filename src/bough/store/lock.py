@@ -4,12 +4,16 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bough.store.atomic import StoreError, explain_full_disk
+
+LOOKS, LOOK_S = 20, 0.01
+"""Tries before a lock counts as held, and the seconds between two."""
 
 _held: set[int] = set()
 """File descriptors of the locks that this process holds."""
@@ -58,15 +62,21 @@ def holder(path: Path) -> str:
 
 
 def _take(handle: int, path: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise StoreError(f"run {path.parent} is in use by {_owner(handle)}; wait for it, or stop it") from error
-    except OSError as error:
-        raise StoreError(
-            f"{path}: got a file system without file locks ({error}); need one with them. Put the run on another disk "
-            "(--out)"
-        ) from error
+    for look in range(1, LOOKS + 1):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            # Who asks for the `holder` has the lock for an instant.
+            if look == LOOKS:
+                held = f"run {path.parent} is in use by {_owner(handle)}"
+                raise StoreError(f"{held}; wait for it, or stop it") from error
+            time.sleep(LOOK_S)
+        except OSError as error:
+            raise StoreError(
+                f"{path}: got a file system without file locks ({error}); need one with them. Put the run on another "
+                "disk (--out)"
+            ) from error
 
 
 def _owner(handle: int) -> str:

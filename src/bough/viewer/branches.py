@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -11,7 +11,7 @@ from bough.store import StoreError, write_trees
 from bough.store.atomic import append_bytes, read_stored, write_json
 from bough.tree import Credited, Rewarded
 from bough.usercode.json_file import json_text
-from bough.viewer.stored_trees import PerFile, TreeName, read_file
+from bough.viewer.stored_trees import TreeName, read_file
 from bough.viewer.turn_nodes import drawn
 
 Row: TypeAlias = Mapping[str, object]
@@ -61,7 +61,6 @@ class BranchFolder:
     """
 
     folder: Path
-    files: PerFile[list[Credited]] = field(default_factory=lambda: PerFile(read_file, most=64))
 
     def numbers(self) -> list[int]:
         """The numbers of the branches, ascending."""
@@ -89,7 +88,7 @@ class BranchFolder:
         """
         if number not in self.numbers():
             raise StoreError(f"{self.folder}: got branch {number}; need one of {self.numbers()}")
-        return self.files.get(self._file(number))[0]
+        return read_file(self._file(number))[0]
 
     def drawn(self, number: int) -> dict[str, object]:
         """What a branch adds to the drawing: the columns of `turn_nodes.drawn` without the turns before it.

@@ -55,7 +55,7 @@ def apply_rule(name: str, rewarded: Sequence[Rewarded]) -> list[Credited]:
         raise StoreError(f"credit={name} needs {found.missing}, which files of trees do not have; take another rule")
     try:
         return compute_credit(found.rule, rewarded)
-    except Exception as error:
+    except ValueError as error:
         raise StoreError(f"credit={name} does not fit these trees: {error}") from error
 
 

@@ -29,7 +29,7 @@ class Sign:
         least, most: The bounds of the present value.
         falls, rises: The same as multiples of the value of the first steps.
         unit: "%" for a share; "" for a number.
-        counted: Whether 0 in every step says nothing: no filter counts, or nothing happened.
+        counted: Whether a run with 0 in every step has no such sign: no filter counts there, or there was none.
     """
 
     title: str
@@ -138,7 +138,7 @@ SIGNS = (
     Sign(
         title="Failed episodes",
         about="Episodes that an error of the environment, a deadline or an engine ended; they are not trained on.",
-        action="Read the faults: find shows them by the outcome `failed`.",
+        action="Read the faults: the page Episodes has them under the outcome `failed`.",
         metrics=("paths/failed",),
         most=0.0,
         counted=True,

@@ -47,24 +47,26 @@ class MetricLines:
         with self.file.open("rb") as file:
             file.seek(self._last)
             lines = [line for line in file.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        rows = [_row(line) for line in lines]
         known = self._rows.pop() if self._rows else None
-        if known is not None and (not lines or _step(lines[0]) != known["step"]):
+        if known is not None and (not rows or rows[0].get("step") != known["step"]):
             self._rows, self._last = [], 0
             self._read_on()
             return
-        for at, line in enumerate(lines):
-            if _step(line) is None:
+        for at, (line, row) in enumerate(zip(lines, rows, strict=True)):
+            if not row:
                 where = len(self._rows) + 1
                 self._rows, self._last = [], 0
                 raise StoreError(f"{self.file}, line {where}: got a damaged line; need a JSON object with a step")
-            self._rows.append(stored_object(line))
+            self._rows.append(row)
             self._last += len(line) if at + 1 < len(lines) else 0
 
 
-def _step(line: bytes) -> int | None:
-    """The step of a line; None for a damaged one."""
+def _row(line: bytes) -> dict[str, Any]:
+    """The row of a line; empty for a damaged one."""
     try:
-        step = stored_object(line).get("step")
+        row = stored_object(line)
     except ValueError:
-        return None
-    return step if isinstance(step, int) and not isinstance(step, bool) else None
+        return {}
+    step = row.get("step")
+    return row if isinstance(step, int) and not isinstance(step, bool) else {}

@@ -44,7 +44,7 @@ Record: TypeAlias = dict[str, object]
 Pieces: TypeAlias = Callable[[Sequence[int]], list[str]]
 """The text of each of some tokens in a row."""
 
-SHOWN_APART = frozenset({"text", "messages", "tools", "calls", "said", "raw", "instructions", "fault", "hint"})
+OWN_PLACE = frozenset({"text", "messages", "tools", "calls", "said", "raw", "instructions", "fault", "hint"})
 """Keys of `info` that have a place of their own."""
 
 
@@ -57,7 +57,7 @@ def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
         tokens         those of the action: see `_tokens`
         rewards        by channel: here, and total from the root
         questions      to judges, with votes, verdicts and answers
-        facts          outcome, validity, source, policy version, ...; and what else the run noted
+        facts          outcome, validity, source, policy version, ...; and what else the run stored
 
     Args:
         credited: The tree.
@@ -115,14 +115,14 @@ def conversation(credited: Credited, node: int) -> list[Record]:
 
 def _action(tree: Tree, node: int, info: Info) -> Record:
     """An action, or a piece of one, whose text stands at its last piece."""
-    said, calls = action_in(info), calls_in(info)
+    action, calls = action_in(info), calls_in(info)
     record: Record = {
         "role": "assistant",
-        "content": said.text,
+        "content": action.text,
         "source": Source(int(tree.source[node])).name.lower(),
         "calls": [call_record(call) for call in calls],
     }
-    if not said.text and not calls:
+    if not action.text and not calls:
         record["tokens"] = int(tree.span[node + 1] - tree.span[node])
     if raw := written_in(info):
         record["raw"] = raw
@@ -233,5 +233,5 @@ def _facts(credited: Credited, nodes: Ints, acts: Ints) -> Record:
 
 
 def _notes(info: Info) -> Record:
-    """What else a run noted at a node."""
-    return {key: value for key, value in info.items() if key not in SHOWN_APART and not key.startswith("appraisal ")}
+    """What else a run stored at a node."""
+    return {key: value for key, value in info.items() if key not in OWN_PLACE and not key.startswith("appraisal ")}

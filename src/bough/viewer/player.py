@@ -33,11 +33,13 @@ class Played:
         rewarded: A tree with the path from the root and what follows the turn.
         step: The checkpoint that the run has loaded; None for weights as built.
         turns: Number of turns before the new ones.
+        note: What its rewards lack; "" for nothing.
     """
 
     rewarded: Rewarded
     step: int | None
     turns: int
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,14 @@ class RunParts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pieces: dict[tuple[Path, str], Pieces] = {}
+        self._pieces: dict[tuple[Path, str], tuple[Pieces, str]] = {}
         self._pictures: dict[Path, _Pictures] = {}
 
-    def pieces(self, directory: Path, task_id: str) -> Pieces:
-        """The function from tokens to texts for the trees of a task; numbers where the tokenizer can't be loaded."""
+    def pieces(self, directory: Path, task_id: str) -> tuple[Pieces, str]:
+        """The function from tokens to texts for the trees of a task, and "".
+
+        Where the tokenizer can't be loaded the texts are the tokens' numbers, and the second value is the reason.
+        """
         seat = seat_of_task_id(task_id)
         with self._lock:
             if (directory, seat) not in self._pieces:
@@ -51,16 +54,16 @@ class RunParts:
             return self._pictures[directory].draw(tree, node)
 
 
-def _pieces(directory: Path, seat: str) -> Pieces:
+def _pieces(directory: Path, seat: str) -> tuple[Pieces, str]:
     try:
         with PROCESS_FOLDER, RunDirectory.open(directory).in_its_folder() as run:
             whole = load_run(run)
             own = seat if seat in whole.policies else ""
             renderer = policy_renderer(seat_run(whole, own), run.policy_of(own))
-    except Exception:
-        # Files of the policy may be elsewhere; the trees are readable without them.
-        return lambda tokens: [f" {token}" for token in tokens]
-    return partial(token_texts, decode=renderer.verbatim)
+    except Exception as error:
+        # Files and code of the policy may be elsewhere, or raise anything; the trees are readable without them.
+        return (lambda tokens: [f" {token}" for token in tokens]), f"{type(error).__name__}: {error}"
+    return partial(token_texts, decode=renderer.verbatim), ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from bough.store import StoreError
+from bough.store import RunDirectory, StoreError
 from bough.store.atomic import read_stored
 from bough.store.lock import holder
 from bough.viewer.health import STAGES
@@ -72,7 +72,7 @@ class Runs:
         Raises:
             StoreError: when `config.json` or a line of the metrics is damaged.
         """
-        lines, shown = self.metrics(name), _shown_settings(directory)
+        lines, shown = self._lines_of(directory), _shown_settings(directory)
         held = [each for each in lines if each.get("heldout/success") is not None]
         rates = [
             [each.get(f"heldout/{part}") for part in ("success", "low", "high")] for each in (held[:1] + held[-1:])
@@ -96,8 +96,21 @@ class Runs:
         Raises:
             StoreError: when there is no such run, or a line is damaged.
         """
-        file = self.directory(name) / "metrics.jsonl"
+        return self._lines_of(self.directory(name))
+
+    def _lines_of(self, directory: Path) -> list[dict[str, Any]]:
+        file = directory / "metrics.jsonl"
         return self._lines.setdefault(file, MetricLines(file)).read()
+
+    def key(self, name: str) -> str:
+        """The name of a run with the time of its creation: another run in its place has another key.
+
+        Raises:
+            StoreError: when there is no such run, or its manifest is damaged.
+        """
+        directory = self.directory(name)
+        created = str(RunDirectory.open(directory).read_manifest().get("created", ""))
+        return f"{directory.name}-{created[:19].replace(':', '-')}"
 
     def setting(self, name: str, *fields: str) -> Any:
         """A setting of a run, by the names of its fields from outside in.

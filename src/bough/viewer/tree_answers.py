@@ -1,7 +1,6 @@
 """What the viewer answers about the trees of a run, as JSON data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,19 +19,13 @@ from bough.viewer.turn_nodes import Turns, drawn, number
 Answer: TypeAlias = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswers:
-    """The answers about the trees of run directories.
+    """The answers about the trees of run directories; the files that were used last stay in memory."""
 
-    Attributes:
-        files: The trees of files.
-        steps: The answers about whole steps.
-        parts: Tokenizers and environments.
-    """
-
-    files: PerFile[list[Credited]] = field(default_factory=lambda: PerFile(read_file, most=FILES))
-    steps: dict[Path, PerFile[Answer]] = field(default_factory=dict[Path, PerFile[Answer]])
-    parts: RunParts = field(default_factory=RunParts)
+    def __init__(self) -> None:
+        self._files = PerFile(read_file, most=FILES)
+        self._steps = PerFile(self._step, most=FILES)
+        self._parts = RunParts()
 
     def trees(self, directory: Path) -> Answer:
         """The steps with stored trees, ascending, and the credit rules that can be chosen."""
@@ -48,11 +41,10 @@ class TreeAnswers:
         Raises:
             StoreError: when there is no such step, or its file is damaged.
         """
-        found = self.steps.setdefault(directory, PerFile(self._step))
-        return found.get(_file(directory, step))
+        return self._steps.get(_file(directory, step))
 
     def _step(self, file: Path) -> Answer:
-        step, trees = int(file.stem.removeprefix("step_")), self.files.get(file)
+        step, trees = int(file.stem.removeprefix("step_")), self._files.get(file)
         summaries = [_summary(TreeName(step=step, index=index), each) for index, each in enumerate(trees)]
         return {"step": step, "trees": summaries, "paths": path_rows(step, trees)}
 
@@ -81,8 +73,9 @@ class TreeAnswers:
             StoreError: when there is no such tree, branch or node.
         """
         credited = self.place(directory, name, place, branches, rule)
-        pieces = self.parts.pieces(directory, credited.tree.task.id)
-        return {"place": str(place), "tree": str(name), **node_view(credited, place.node, pieces)}
+        pieces, problem = self._parts.pieces(directory, credited.tree.task.id)
+        shown = node_view(credited, place.node, pieces)
+        return {"place": str(place), "tree": str(name), "undecoded": problem, **shown}
 
     def state(self, directory: Path, name: TreeName, place: Place, branches: RunBranches) -> Answer:
         """The environment's picture of the state after a turn; `svg` is None where it has none.
@@ -93,7 +86,7 @@ class TreeAnswers:
         """
         tree = self.place(directory, name, place, branches).tree
         last = int(Turns.of(tree).last[Turns.of(tree).of_node[place.node]])
-        return {"svg": self.parts.picture(directory, tree, last)}
+        return {"svg": self._parts.picture(directory, tree, last)}
 
     def place(self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = "") -> Credited:
         """The tree of a place.
@@ -110,7 +103,7 @@ class TreeAnswers:
         return found
 
     def _credited(self, directory: Path, name: TreeName, rule: str) -> list[Credited]:
-        trees = self.files.get(_file(directory, name.step))
+        trees = self._files.get(_file(directory, name.step))
         return apply_rule(rule, [each.rewarded for each in trees]) if rule else trees
 
 

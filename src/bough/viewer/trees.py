@@ -33,7 +33,7 @@ class TreeRoutes:
 
     Attributes:
         runs: The runs.
-        folder: Folder of the branches; a run has one of its own in it.
+        folder: Folder of the branches; a run has one of its own in it, by its key.
         player: Goes on from turns; None where nothing is played.
         answers: The answers about trees.
     """
@@ -76,7 +76,7 @@ class TreeRoutes:
         return self.runs.directory(run_in(request))
 
     def _of(self, request: Request) -> RunBranches:
-        return RunBranches(folder=self.folder / run_in(request))
+        return RunBranches(folder=self.folder / self.runs.key(run_in(request)))
 
     def _search(self, request: Request) -> Answer:
         hits, more = search_texts(self._directory(request), request.query_params.get("words", ""))
@@ -100,7 +100,8 @@ class TreeRoutes:
         )
         tree = self._credited(request, at).tree
         played = player.play(self._directory(request), tree, at.node, moves)
-        about = {"turns": played.turns, "step": played.step, "action": moves.action, "samples": moves.samples}
+        about: Answer = {"turns": played.turns, "step": played.step, "note": played.note}
+        about |= {"action": moves.action, "samples": moves.samples}
         return {"number": self._of(request).of(_name(request)).add(played.rewarded, at, about)}
 
     def _score(self, request: Request, body: Body) -> Answer:

@@ -16,6 +16,9 @@ export const api = {
   /** Calls `changed(names)` when files of runs change; returns a function that ends it. */
   watch(changed) {
     const source = new EventSource("/api/events");
+    const away = (is) => document.documentElement.classList.toggle("away", is);
+    source.addEventListener("open", () => away(false));
+    source.addEventListener("error", () => away(true));
     source.addEventListener("message", (event) => changed(JSON.parse(event.data)));
     return () => source.close();
   },

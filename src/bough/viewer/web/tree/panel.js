@@ -74,7 +74,9 @@ export class NodePanel {
       this.focus();
     });
     const scrolled = this.root.querySelector(".tab-body")?.scrollTop ?? 0;
-    this.root.replaceChildren(el("div", { class: "panel-head" }, el("h2", {}, this.title(turn)), this.end(turn, columns)), tabs, body);
+    const branch = this.view.branches.branches.find((each) => each.number === columns.branch[turn]);
+    const note = branch?.note ? el("p", { class: "bad" }, branch.note) : "";
+    this.root.replaceChildren(el("div", { class: "panel-head" }, el("h2", {}, this.title(turn)), this.end(turn, columns)), note, tabs, body);
     open(this.tab);
     if (this.tab !== "talk" || other) body.scrollTop = scrolled;
     else body.querySelector(".turn-line.here")?.scrollIntoView({ block: "start" });
@@ -99,11 +101,12 @@ export class NodePanel {
       return el("div", {}, this.pictures(turn, beside), besideView(node, other, [this.name(turn), this.name(beside)], pick));
     }
     if (name === "talk") return el("div", {}, this.pictures(turn), conversation(node.conversation, { chosen: node.node, pick }));
+    const undecoded = node.undecoded ? el("p", { class: "bad" }, `The tokenizer can't be loaded, tokens are numbers: ${node.undecoded}`) : "";
     if (name === "tokens") {
       const score = this.view.branches.playable ? () => this.view.score(node.place, null) : null;
-      return tokenView(node.tokens, theme, score);
+      return el("div", {}, undecoded, tokenView(node.tokens, theme, score));
     }
-    if (name === "prompt") return promptView(node.prompt);
+    if (name === "prompt") return el("div", {}, undecoded, promptView(node.prompt));
     if (name === "details") return detailView(node);
     return this.whatIf(node, turn, beside);
   }

@@ -2,16 +2,12 @@
 
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
+import { follow } from "../follow.js";
 
 const FIRST = ["heldout/success", "heldout/reward", "train/success", "reward/mean", "policy/entropy", "loss/total"];
 
 export async function show(root, params, api) {
   const base = `/api/run/${encodeURIComponent(params.run)}`;
-  let charts = [];
-  const clear = () => {
-    for (const each of charts) each.destroy();
-    charts = [];
-  };
   const curves = el("div", { class: "charts" });
   const more = el("details", {}, el("summary", {}, "all metrics"));
   const head = el("div", { class: "row head" });
@@ -20,10 +16,9 @@ export async function show(root, params, api) {
   const settings = el("details", {}, el("summary", {}, "settings"));
   root.append(head, curves, more, steps, flips, settings);
 
-  let over = false;
-  async function load() {
-    const [run, { rows }, { steps: stored }, held] = await Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
-    if (over) return;
+  const fetched = () => Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
+
+  function draw([run, { rows }, { steps: stored }, held], keep) {
     head.replaceChildren(el("h1", {}, run.name), el("span", { class: `chip state-${run.state}` }, run.state),
       el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`));
     const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => name !== "step" && typeof row[name] === "number")))];
@@ -33,16 +28,12 @@ export async function show(root, params, api) {
       return name === "heldout/success" ? { ...found, low: kept.map((row) => row["heldout/low"]), high: kept.map((row) => row["heldout/high"]) } : found;
     };
     const percent = (name) => /success|cut_actions|valid_actions|truncated/.test(name);
-    const draw = (name) => chart(name, [series(name)], { percent: percent(name), height: 150 });
-    clear();
-    charts = FIRST.filter((name) => names.includes(name)).map(draw);
-    curves.replaceChildren(...charts);
+    const curve = (name) => keep(chart(name, [series(name)], { percent: percent(name), height: 150 }));
+    curves.replaceChildren(...FIRST.filter((name) => names.includes(name)).map(curve));
     const others = el("div", { class: "charts" });
     const fill = () => {
       if (!more.open || others.childElementCount) return;
-      const rest = names.filter((name) => !FIRST.includes(name)).sort().map(draw);
-      charts.push(...rest);
-      others.append(...rest);
+      others.append(...names.filter((name) => !FIRST.includes(name)).sort().map(curve));
     };
     more.ontoggle = fill;
     more.replaceChildren(el("summary", {}, `all ${names.length} metrics`), others);
@@ -54,13 +45,7 @@ export async function show(root, params, api) {
     settings.replaceChildren(el("summary", {}, "settings"), el("table", {}, el("tbody", {}, ...Object.entries(run.settings).map(([field, value]) => el("tr", {}, el("th", { scope: "row" }, field), el("td", {}, value))))));
   }
 
-  await load();
-  const unwatch = api.watch((names) => names.includes(params.run) && load());
-  return () => {
-    over = true;
-    unwatch();
-    clear();
-  };
+  return follow(api, (names) => names.includes(params.run), fetched, draw);
 }
 
 function flipped({ steps, tasks, damaged }) {
