@@ -414,7 +414,7 @@ def test_a_finished_run_is_not_built_again(
 def test_changes_that_make_another_run(change: str, undisturbed: RunDirectory) -> None:
     before = undisturbed.config.read_bytes()
     field = change.partition("=")[0]
-    with pytest.raises(ConfigError, match=rf"^{field}: got a change of a field .* need one of steps, health, "):
+    with pytest.raises(ConfigError, match=rf"^{field}: got a change of a field .* need one of steps, stop_tokens, "):
         resume(undisturbed.path, ["steps=9", change], terminal=False)
     assert undisturbed.config.read_bytes() == before
 
@@ -450,3 +450,26 @@ def test_a_start_that_fails_frees_its_name_and_one_that_is_interrupted_can_go_on
         start(run, tmp_path, terminal=False)
     with pytest.raises(KeyboardInterrupt):
         resume(tmp_path / "short", terminal=False)
+
+
+def test_a_limit_on_cost_ends_the_run_and_resume_goes_on_to_a_higher_one(
+    undisturbed: RunDirectory, tmp_path: Path
+) -> None:
+    tokens, actions = (costs(undisturbed, f"speed/{name}") for name in ("sampled_tokens", "actions"))
+    limits = {"stop_tokens": sum(tokens[:2]), "stop_actions": sum(actions[:2]) - 1, "stop_seconds": 1e-9}
+    for (name, limit), steps in zip(limits.items(), (2, 2, 1), strict=True):
+        directory = start(brief(name=name, **{name: limit}), tmp_path)
+        assert costs(directory, "speed/sampled_tokens") == tokens[:steps]
+        assert max(read_heldout(directory)) == EPOCHS + steps
+        report = directory.report.read_text()
+        assert f"ended after step {steps} of {STEPS}: it has spent" in report
+        assert f"schedule.{name}=" in report
+    again = resume(tmp_path / "stop_tokens", [f"stop_tokens={sum(tokens[:3])}"])
+    assert costs(again, "speed/sampled_tokens") == tokens[:3]
+    resume(again.path, ["stop_tokens=none"])
+    assert equal(weights(undisturbed), weights(again))
+
+
+def costs(directory: RunDirectory, name: str) -> list[int]:
+    """A metric of each step of reinforcement."""
+    return [int(float(row[name])) for row in read_metrics(directory.metrics) if row["phase"] == "rl"]

@@ -120,9 +120,10 @@ class _Loop:
             await self.growing.stop(keep=False)
         if state.step >= self.last:
             return ""
-        return (
-            f"ended after step {state.step - self.first} of {self.world.schedule.steps}: every path of the last "
-            f"{state.health.flat} batches succeeded, so nothing is left to learn from these tasks (health.dead_batches)"
+        return f"ended after step {state.step - self.first} of {self.world.schedule.steps}: " + (
+            state.spent.reached(self.world.schedule)
+            or f"every path of the last {state.health.flat} batches succeeded, so nothing is left to learn from these "
+            "tasks (health.dead_batches)"
         )
 
     async def reinforce(self) -> None:
@@ -175,6 +176,7 @@ class _Loop:
             data.policy.entropies = add_entropies(data.policy.entropies, data.trees.rewarded)
         sampled = sum(data.metrics["speed/sampled_tokens"] for data in parts)
         parts[0].metrics |= runtime.fault_metrics() | watch.metrics(tokens=sampled)
+        state.spent.add([data.metrics for data in parts], parts[0].metrics["time/step_s"])
         for data in parts:
             self.log(data)
             check_gap(data.metrics.get("policy/gap", 0.0), health)
@@ -377,7 +379,9 @@ class _Loop:
     # --- when
 
     def _is_last(self) -> bool:
-        return self.state.step >= self.last or is_over(self.state.health, self.settings.health)
+        if self.state.step >= self.last or is_over(self.state.health, self.settings.health):
+            return True
+        return bool(self.state.spent.reached(self.world.schedule))
 
     def _is_due(self, every: int) -> bool:
         return every > 0 and ((self.state.step - self.first) % every == 0 or self._is_last())

@@ -29,6 +29,7 @@ from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
 from bough.train.run import Run
+from bough.train.spent import Spent
 from bough.train.summary import reward_functions
 from bough.tree import Credited
 from bough.units import GIB
@@ -48,11 +49,13 @@ class TrainState:
         step: Steps done, over all phases.
         drawn: Training tasks drawn so far.
         health: Counters of the health checks.
+        spent: What the steps of reinforcement have cost.
     """
 
     step: int = 0
     drawn: int = 0
     health: HealthState = field(default_factory=HealthState)
+    spent: Spent = field(default_factory=Spent)
 
 
 MANY_CUT = 0.05
@@ -113,6 +116,7 @@ class RunRecorder:
         counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
         progress.step, progress.health = checkpoint.step, HealthState(**counters)
         progress.drawn = int(str(state["drawn"]))
+        progress.spent = Spent(**{each.name: float(str(state[f"spent_{each.name}"])) for each in fields(Spent)})
         self._drop_after(checkpoint.step)
         if missing := self._metrics.missing(checkpoint.step):
             self._live.say(
@@ -228,6 +232,7 @@ class RunRecorder:
         tensors = {name: group for each in policies for name, group in each.tensors.items()}
         tensors |= {name: memory.state() for name, memory in memories.items()}
         numbers: dict[str, object] = {"drawn": progress.drawn, **asdict(progress.health)}
+        numbers |= {f"spent_{name}": value for name, value in asdict(progress.spent).items()}
         numbers |= {name: number for each in policies for name, number in each.numbers.items()}
         # A copy has the checkpoints that this one replaces.
         self._finish_copy()

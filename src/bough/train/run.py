@@ -53,6 +53,9 @@ class WorldSettings(TypedDict, total=False):
     schedule: Schedule
     steps: int
     batch_tasks: int
+    stop_tokens: int | None
+    stop_actions: int | None
+    stop_seconds: float | None
     execution: Execution
     engine: EngineRecipe
     workers: int

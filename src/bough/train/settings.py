@@ -114,10 +114,17 @@ class Schedule:
     Attributes:
         steps: Number of batches of reinforcement learning.
         batch_tasks: Number of tasks, hence trees, of a batch.
+        stop_tokens: The run ends after the step with which it has sampled as many tokens; None for all steps. Schedules
+            of other settings are over `steps`.
+        stop_actions: The same for actions of the policies, hence steps of environments.
+        stop_seconds: The same for wall time; where such a run ends depends on the machine.
     """
 
     steps: Annotated[int, AtLeast(0)] = 100
     batch_tasks: Annotated[int, AtLeast(1)] = 16
+    stop_tokens: Annotated[int | None, AtLeast(1)] = None
+    stop_actions: Annotated[int | None, AtLeast(1)] = None
+    stop_seconds: Annotated[float | None, Above(0)] = None
 
     def progress(self, number: int) -> float:
         """The progress of a run at a step of reinforcement, 0 for the first: from 0 to below 1."""

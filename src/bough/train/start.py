@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 MAY_CHANGE = (
     "steps",
+    "stop_tokens",
+    "stop_actions",
+    "stop_seconds",
     "health",
     "checkpointing",
     "workers",

@@ -49,15 +49,16 @@ class Stopwatch:
     def metrics(self, tokens: float | None = None) -> dict[str, float]:
         """`time/<stage>_s` for each stage, `time/<stage>/<part>_s` and `time/<stage>/<part>_passes` for its parts.
 
-        `speed/in_flight` is the mean number of sequences in a pass. With `tokens` also `speed/tokens_per_s`, over the
-        time since the stopwatch was created.
+        `speed/in_flight` is the mean number of sequences in a pass. With `tokens` also `time/step_s`, the time since
+        the stopwatch was created, and `speed/tokens_per_s` over it.
         """
         times = {f"time/{stage}_s": seconds for stage, seconds in self.seconds.items()}
         times |= {f"time/{part}_passes": float(count) for part, count in self.passes.items()}
         if passes := sum(self.passes.values()):
             times["speed/in_flight"] = self._sequences / passes
         if tokens is not None:
-            times["speed/tokens_per_s"] = tokens / max(time.perf_counter() - self._begin, 1e-9)
+            times["time/step_s"] = time.perf_counter() - self._begin
+            times["speed/tokens_per_s"] = tokens / max(times["time/step_s"], 1e-9)
         return times
 
     def _add(self, stage: str, seconds: float) -> None:
