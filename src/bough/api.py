@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar, Unpack, cast
 
+from bough.cli.compare import compare_targets
 from bough.cli.find import evaluated, find_env_or_world, find_run, refuse_arguments, run_or_directory
+from bough.compare import Comparison, Reading
 from bough.config import ConfigError, override
 from bough.critics import RewardModel
 from bough.engine import OpenAi
@@ -134,6 +136,56 @@ def evaluate(
     """
     found, preset = evaluated(_place(run), _text(on), _text(policy))
     return evaluate_policy(found, policy=preset, step=step, shots=shots, changes=changes, accept_changes=accept_changes)
+
+
+def compare(
+    targets: Sequence[Trained],
+    changes: Sequence[str] = (),
+    *,
+    on: str | Sequence[str] = (),
+    policy: str | None = None,
+    seeds: int | None = None,
+    reading: Reading | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    retry: bool = False,
+) -> Comparison:
+    """Compare methods, worlds and seeds at an equal budget; or runs that are there.
+
+        bough.compare(["grpo", "gigpo"], ["steps=50"], on="sokoban", reading=Reading(budget="tokens", amount=200_000))
+        bough.compare(["runs/a", "runs/b"])
+
+    Methods are trained in processes of their own, some at a time; what is there already is read. A run that fails is
+    named in the notes. Runs whose settings differ in name and seed alone are one method.
+
+    Args:
+        targets: Methods, as text; or runs; or the folder of a comparison, which goes on.
+        changes: Fields that all runs change, each as "field=value".
+        on: Worlds of the methods.
+        policy: A policy for all runs, as of `train`.
+        seeds: Seeds of each method on each world, from 0; 5 if None.
+        reading: What is held equal, how much of it, and what is compared. With an amount runs end there. Sampled tokens if None.
+        jobs: Runs at a time; one a core, or one with a GPU, if None.
+        out: The folder of the runs and of the result; `runs/compare` for methods, none for runs.
+        retry: Whether runs that failed are tried again.
+
+    Raises:
+        ConfigError: when there is no such method, world or field, or fewer than two methods; when the folder has runs
+            with other changes.
+        StoreError: when a run has no held-out result, or runs of a world share no held-out task.
+        KeyboardInterrupt: on Ctrl-C, when all runs have written a checkpoint; the same call goes on.
+    """
+    return compare_targets(
+        [str(each.directory if isinstance(each, Result) else each) for each in targets],
+        changes,
+        on=[on] if isinstance(on, str) else on,
+        policy=policy,
+        seeds=seeds,
+        reading=reading,
+        jobs=jobs,
+        out=None if out is None else Path(out),
+        retry=retry,
+    )
 
 
 def chat(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
-from bough.cli.result_commands import measure_data, show_report, show_rewards, view_in_browser
+from bough.cli.result_commands import RESULT_COMMANDS
 
 app = typer.Typer(
     name="bough",
@@ -188,10 +188,8 @@ def export_trees(
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 
-app.command("measure")(measure_data)
-app.command("rewards")(show_rewards)
-app.command("report")(show_report)
-app.command("view")(view_in_browser)
+for command_name, command in RESULT_COMMANDS.items():
+    app.command(command_name)(command)
 
 
 @app.command("train-reward")

@@ -19,6 +19,7 @@ from bough.version import install
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
     "bfcl": ("bfcl_eval", "mpmath"),
+    "compare": ("scipy",),
     "copies": ("fsspec",),
     "games": ("pyspiel",),
     "design": ("scipy",),

@@ -64,6 +64,71 @@ def show_report(directory: Annotated[Path, typer.Argument(help="The run director
 
 
 @explained
+def compare_methods(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Methods, and fields to change; or run directories, folders of them, or of a comparison."),
+    ],
+    on: Annotated[list[str] | None, typer.Option(help="A world, may be repeated; as of `bough train` if none.")] = None,
+    policy: Annotated[str | None, typer.Option(help="A policy for all runs, as of `bough train`.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds of each method on each world; 5 if not given.")] = None,
+    budget: Annotated[
+        str,
+        typer.Option(help="What is equal: tokens, actions or seconds; with an amount runs end there: tokens=200000"),
+    ] = "tokens",
+    measure: Annotated[str | None, typer.Option(help="success or reward; rewards where they are graded.")] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The method that the others are held against; all pairs if not given.")
+    ] = None,
+    detect: Annotated[
+        float | None, typer.Option(help="A difference, such as 0.05; says how many seeds would show it.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Runs at a time; one a core, one with a GPU, if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the runs and of the result; runs/compare for methods.")
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A Parquet file with each task of each evaluation.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
+) -> None:
+    """Compare methods at an equal budget: intervals over seeds and tasks, corrected differences, cost.
+
+    Runs that are there are read; a stopped comparison goes on. The viewer shows the result.
+
+    bough compare grpo gigpo 'dapo(high=0.3)' --on sokoban --on frozenlake --budget tokens=200000
+
+    bough compare runs/compare --seeds 10
+
+    bough compare runs/a runs/b --against a --measure reward
+    """
+    from bough.cli.compare import compare_targets, read_budget, split_changes
+    from bough.compare import Reading
+
+    kind, amount = read_budget(budget)
+    places, changes = split_changes(targets)
+    reading = Reading(
+        budget=kind,
+        amount=amount,
+        measure=measure,  # pyright: ignore[reportArgumentType]
+        against=against,
+        detect=detect,
+    )
+    found = compare_targets(
+        places,
+        changes,
+        on=on or (),
+        policy=policy,
+        seeds=seeds,
+        reading=reading,
+        jobs=jobs,
+        out=out,
+        parquet=parquet,
+        retry=retry,
+        tell=lambda line: typer.echo(line, err=True),
+    )
+    typer.echo(found.text)
+
+
+@explained
 def view_in_browser(
     runs: Annotated[
         list[Path] | None, typer.Argument(help="Run directories, or folders of them; runs/ if none is given.")
@@ -80,3 +145,13 @@ def view_in_browser(
 
     places = runs or [Path("runs")]
     view_runs(places, host=host, port=port, token=token, branches=branches, ready=lambda url: typer.echo(f"open {url}"))
+
+
+RESULT_COMMANDS = {
+    "compare": compare_methods,
+    "measure": measure_data,
+    "rewards": show_rewards,
+    "report": show_report,
+    "view": view_in_browser,
+}
+"""The commands of this file by name."""

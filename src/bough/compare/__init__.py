@@ -3,7 +3,7 @@
 The package is also a function, `bough.compare(["grpo", "gigpo"], on="sokoban")`: see `bough.api`.
 """
 
-from bough.compare.comparison import Cell, Comparison, Pair, compare_runs
+from bough.compare.comparison import Cell, Comparison, Pair, Reading, compare_runs
 from bough.compare.contestants import Contestant, contestants
 from bough.compare.curve import Budget, Curve, Measure, read_curve
 from bough.compare.grid import Grid, GridFolder
@@ -22,6 +22,7 @@ __all__ = [
     "GridFolder",
     "Measure",
     "Pair",
+    "Reading",
     "bootstrap_interval",
     "compare_runs",
     "contestants",

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +24,34 @@ from bough.units import number_of
 
 ALL_WORLDS = "all worlds"
 """The world of a pair over all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How runs are read and held against each other.
+
+    Attributes:
+        budget: What is held equal.
+        amount: How much of it; in each world the most that all its runs spent if None.
+        measure: What is compared; rewards where they are graded, else success, if None.
+        against: The method that the others are held against; every method against every other if None.
+        detect: A difference that the comparison is to show; a note says where it can't.
+    """
+
+    budget: Budget = "tokens"
+    amount: float | None = None
+    measure: Measure | None = None
+    against: str | None = None
+    detect: float | None = None
+
+    def __post_init__(self) -> None:
+        known = (("budget", self.budget, METRICS), ("measure", self.measure, (None, "success", "reward")))
+        for name, value, values in known:
+            if value not in values:
+                raise ConfigError(f"{name}: got {value!r}; need {', '.join(map(str, filter(None, values)))}")
+        for name, number in (("amount", self.amount), ("detect", self.detect)):
+            if number is not None and not 0 < number < math.inf:
+                raise ConfigError(f"{name}: got {number}; need a finite number above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +156,7 @@ class Comparison:
         """The worlds, in order."""
         return list(dict.fromkeys(each.world for each in self.cells))
 
-    @cached_property
+    @property
     def text(self) -> str:
         """Tables in Markdown."""
         from bough.compare.tables import markdown
@@ -143,15 +170,7 @@ class Comparison:
         return self.text
 
 
-def compare_runs(
-    runs: Sequence[Contestant],
-    *,
-    budget: Budget = "tokens",
-    amount: float | None = None,
-    measure: Measure | None = None,
-    against: str | None = None,
-    detect: float | None = None,
-) -> Comparison:
+def compare_runs(runs: Sequence[Contestant], reading: Reading | None = None) -> Comparison:
     """Compare runs at an equal budget.
 
     Each run is read where it had spent the budget, between its two nearest evaluations, on the tasks that all runs of a
@@ -159,19 +178,16 @@ def compare_runs(
 
     Args:
         runs: The runs; failed ones too, which are named in the notes.
-        budget: What is held equal.
-        amount: How much of it; in each world the most that all its runs spent if None.
-        measure: What is compared; rewards where they are graded, else success, if None.
-        against: The method that the others are held against; every method against every other if None.
-        detect: A difference that the comparison is to show; a note says where it can't.
+        reading: How they are read; as `Reading()` if None.
 
     Raises:
-        ConfigError: when no method has the name `against`, or fewer than two methods have results.
+        ConfigError: when no method has the name `against`, or there are fewer than two methods.
         StoreError: when a run has no held-out result, or a damaged file; when runs share no held-out task.
     """
-    methods = list(dict.fromkeys(each.method for each in runs))
+    reading = reading or Reading()
+    methods, against = list(dict.fromkeys(each.method for each in runs)), reading.against
     if against is not None and against not in methods:
-        raise ConfigError(f"--against: got {against!r}; need one of {', '.join(methods)}")
+        raise ConfigError(f"against: got {against!r}; need one of {', '.join(methods)}")
     if len(methods) < 2:
         raise ConfigError(f"got runs of {' and '.join(methods) or 'no method'}; need two methods to compare, or more")
     notes: list[str] = []
@@ -180,15 +196,15 @@ def compare_runs(
     amounts: dict[str, float] = {}
     for world in dict.fromkeys(each.world for each in runs):
         members = [each for each in runs if each.world == world]
-        read, chosen = _read(members, measure)
+        read, measure = _read(members, reading.measure)
         curves |= read
-        if read:
-            amounts[world] = _amount(world, read, budget, amount, notes)
-            cells += _cells(world, members, read, chosen, budget, amounts[world], notes)
+        amounts[world] = _amount(world, read, reading, notes)
+        cells += _cells(members, read, measure, reading.budget, amounts[world], notes)
     drawn = [each for world in amounts for each in _pairs([cell for cell in cells if cell.world == world], against)]
     pairs = _corrected([*drawn, *_over_worlds(drawn)])
-    notes += _seed_notes(cells, pairs, detect)
-    return Comparison(budget=budget, amounts=amounts, cells=cells, pairs=pairs, curves=curves, notes=notes)
+    notes += _seed_notes(cells, pairs)
+    notes += _undetectable(pairs, reading.detect) if reading.detect else ()
+    return Comparison(budget=reading.budget, amounts=amounts, cells=cells, pairs=pairs, curves=curves, notes=notes)
 
 
 def _read(members: Sequence[Contestant], measure: Measure | None) -> tuple[dict[Contestant, Curve], Measure]:
@@ -202,23 +218,21 @@ def _read(members: Sequence[Contestant], measure: Measure | None) -> tuple[dict[
     }, chosen
 
 
-def _amount(
-    world: str, curves: Mapping[Contestant, Curve], budget: Budget, amount: float | None, notes: list[str]
-) -> float:
-    """The budget of a world: what is asked, or less where a run has spent less."""
-    reach = min(each.reach(budget) for each in curves.values())
-    if amount is None or reach >= amount:
+def _amount(world: str, curves: Mapping[Contestant, Curve], reading: Reading, notes: list[str]) -> float:
+    """The budget of a world: what is asked, or less where a run has spent less; nan without a run."""
+    budget, amount = reading.budget, reading.amount
+    reach = min((each.reach(budget) for each in curves.values()), default=math.nan)
+    if amount is None or not reach < amount:
         return reach if amount is None else amount
     short = min(curves, key=lambda each: curves[each].reach(budget))
     notes.append(
-        f"{world}: {short.directory.name} spent only {reach:,.0f} of {amount:,.0f} {budget}, so all runs are read there; "
-        "give them more steps"
+        f"{world}: {short.directory.name} spent only {reach:,.0f} of {amount:,.0f} {budget}, so all runs are read "
+        "there; give them more steps"
     )
     return reach
 
 
 def _cells(
-    world: str,
     members: Sequence[Contestant],
     curves: Mapping[Contestant, Curve],
     measure: Measure,
@@ -226,13 +240,14 @@ def _cells(
     amount: float,
     notes: list[str],
 ) -> Iterator[Cell]:
-    common = [task for task in next(iter(curves.values())).tasks if all(task in each.tasks for each in curves.values())]
-    if not common:
+    world, known = members[0].world, [each.tasks for each in curves.values()]
+    common = [task for task in known[0] if all(task in each for each in known)] if known else []
+    if known and not common:
         raise StoreError(
             f"{world}: got runs without a common held-out task; need runs with the same evaluation.tasks and "
             "evaluation.seed"
         )
-    left_out = max(len(each.tasks) for each in curves.values()) - len(common)
+    left_out = max(map(len, known), default=0) - len(common)
     if left_out:
         notes.append(f"{world}: {number_of(left_out, 'held-out task')} left out, which not all evaluations measured")
     for method in dict.fromkeys(each.method for each in members):
@@ -317,21 +332,19 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
     ]
 
 
-def _seed_notes(cells: Sequence[Cell], pairs: Sequence[Pair], detect: float | None) -> Iterator[str]:
+def _seed_notes(cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
     for cell in cells:
         for seed, failure in sorted(cell.failures.items()):
             yield f"{cell.method} on {cell.world}, seed {seed}, has no result: {failure}"
     if any(each.seeds == 1 for each in pairs):
         yield (
-            "with one seed an interval is that of these trained weights over tasks; it does not say what the method does "
-            "with another seed: take five or more"
+            "with one seed an interval is that of these trained weights over tasks; it does not say what the method "
+            "does with another seed: take five or more"
         )
     if any(math.isnan(each.difference.p) for each in pairs):
         yield "a pair without a p-value has values that never vary, so that chance has no estimate: take more tasks"
     if any(not each.paired for each in pairs):
         yield "pairs with different seeds are compared as independent runs"
-    if detect is not None:
-        yield from _undetectable(pairs, detect)
 
 
 def _undetectable(pairs: Sequence[Pair], detect: float) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from bough.compare.contestants import Contestant
+from bough.compare.contestants import Contestant, contestants
 from bough.compare.processes import Ended, run_all
 from bough.config import ConfigError
 from bough.store import RunDirectory, StoreError, write_json
@@ -30,7 +30,7 @@ class Grid:
 
     Attributes:
         methods: Methods, as for `bough train`.
-        worlds: Worlds, as for `--on`; "" for methods with a world of their own.
+        worlds: Worlds, as for `--on`; "" for that of the methods, which is one.
         seeds: How many seeds, from 0.
         changes: Fields that all runs change.
         policy: As for `--policy`; "" for that of the world.
@@ -57,7 +57,7 @@ class Grid:
         return [
             Contestant(
                 method=method,
-                world=world or method,
+                world=world,
                 seed=seed,
                 directory=out / "_".join(filter(None, (names[0][method], names[1][world], f"seed{seed}"))),
             )
@@ -109,8 +109,8 @@ class GridFolder:
                 was, now = getattr(before, name), getattr(grid, name)
                 if was != now:
                     raise ConfigError(
-                        f"{path}: got runs with {name} {_shown(was)}, and now {_shown(now)}; need the same for all runs: "
-                        "give them again, or another --out"
+                        f"{path}: got runs with {name} {_shown(was)}, and now {_shown(now)}; need the same for all "
+                        "runs: give them again, or another --out"
                     )
             grid = replace(
                 before,
@@ -137,8 +137,12 @@ class GridFolder:
     @property
     def runs(self) -> list[Contestant]:
         """All runs, with the reason for those that failed."""
-        found = self.grid.runs(self.path)
-        return [replace(each, failure=self.failed.get(each.directory.name, "")) for each in found]
+        found = [replace(each, failure=self.failed.get(each.directory.name, "")) for each in self.grid.runs(self.path)]
+        if self.grid.worlds != ("",):
+            return found
+        known = [each.directory for each in found if (each.directory / "config.json").is_file()]
+        world = contestants(known[:1])[0].world if known else ""
+        return [replace(each, world=world) for each in found]
 
     def train(self, jobs: int, tell: Callable[[str], None]) -> None:
         """Train what is neither done nor failed, some runs at a time.
@@ -158,9 +162,7 @@ class GridFolder:
             tell(f"{number_of(len(todo), 'run')} to train, {min(jobs, len(todo))} at a time, in {self.path}")
         threads = max(1, (os.cpu_count() or 1) // jobs)
         left = len(todo)
-        commands = {
-            name: [sys.executable, "-P", "-m", "bough", *self.grid.command(run)] for name, run in todo.items()
-        }
+        commands = {name: [sys.executable, "-P", "-m", "bough", *self.grid.command(run)] for name, run in todo.items()}
         for ended in run_all(commands, jobs, self.path / "logs", {"OMP_NUM_THREADS": str(threads)}):
             left -= 1
             if ended.status:
@@ -177,7 +179,7 @@ def is_done(directory: Path) -> bool:
 
 
 def _line(ended: Ended, run: Contestant, left: int) -> str:
-    about = f"{run.method} on {run.world}, seed {run.seed}"
+    about = f"{run.directory.name} ({run.method})"
     how = f"failed: {ended.reason}" if ended.status else "done"
     return f"{about}: {how} after {ended.seconds / 60:.1f} minutes; {number_of(left, 'run')} left"
 

@@ -160,8 +160,11 @@ def improvement(one: Floats, other: Floats) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """The p-values of several comparisons after Holm's correction (Scand. J. Statist. 6, 1979); nan stays, uncounted."""
-    known = [place for place in np.argsort(p) if not np.isnan(p[place])]
+    """The p-values of several comparisons after Holm's correction (Scand. J. Statist. 6, 1979).
+
+    nan stays, and is not counted.
+    """
+    known = sorted((place for place in range(len(p)) if not np.isnan(p[place])), key=lambda place: p[place])
     corrected, largest = [float("nan")] * len(p), 0.0
     for rank, place in enumerate(known):
         largest = max(largest, min(1.0, p[place] * (len(known) - rank)))

@@ -1,7 +1,7 @@
 """A comparison as tables in Markdown, as JSON for the viewer, and as rows for Parquet."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
