@@ -14,13 +14,14 @@ from bough.lazy import lazy_names
 from bough.version import __version__
 
 if TYPE_CHECKING:
-    from bough.api import Result, chat, check_env, evaluate, load, resume, search, train, train_reward
+    from bough.api import Result, chat, check_env, compare, evaluate, load, resume, search, train, train_reward
 else:
+    callable_packages = ("compare", "evaluate", "search", "train")
     _from_api = lazy_names(__name__, {"bough.api": ("Result", "chat", "check_env", "load", "resume", "train_reward")})
 
     def __getattr__(name: str) -> object:
-        # Packages that can be called as functions: `bough.lazy.make_callable`.
-        return import_module(f"bough.{name}") if name in ("evaluate", "search", "train") else _from_api(name)
+        # See `bough.lazy.make_callable`.
+        return import_module(f"bough.{name}") if name in callable_packages else _from_api(name)
 
     def __dir__() -> list[str]:
         return [*__all__]
@@ -31,6 +32,7 @@ __all__ = [
     "__version__",
     "chat",
     "check_env",
+    "compare",
     "evaluate",
     "load",
     "resume",

@@ -164,7 +164,7 @@ def compare(
         on: Worlds of the methods.
         policy: A policy for all runs, as of `train`.
         seeds: Seeds of each method on each world, from 0; 5 if None.
-        reading: What is held equal, how much of it, and what is compared. With an amount runs end there. Sampled tokens if None.
+        reading: What is held equal, sampled tokens if None; how much of it, where runs end; and what is compared.
         jobs: Runs at a time; one a core, or one with a GPU, if None.
         out: The folder of the runs and of the result; `runs/compare` for methods, none for runs.
         retry: Whether runs that failed are tried again.

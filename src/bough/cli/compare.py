@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from bough.cli.find import find_run, is_run_directory, refuse_arguments
 from bough.compare import (
@@ -80,19 +81,17 @@ def split_changes(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return [each for each in arguments if each not in changes], changes
 
 
-def read_budget(text: str) -> tuple[Budget, float | None]:
-    """The kind and the amount of a budget: `tokens`, `tokens=200000`, `actions=5e4`, `seconds=600`.
+def read_budget(text: str) -> Reading:
+    """What is held equal: `tokens`, `tokens=200000`, `actions=5e4`, `seconds=600`.
 
     Raises:
         ConfigError: when it is none of these.
     """
     kind, _, amount = text.partition("=")
-    if kind not in METRICS:
-        raise ConfigError(f"--budget: got {text!r}; need {' or '.join(METRICS)}, alone or as in tokens=200000")
     try:
-        return kind, float(amount) if amount else None
+        return Reading(budget=cast("Budget", kind), amount=float(amount) if amount else None)
     except ValueError as error:
-        raise ConfigError(f"--budget: got {text!r}; need a number, as in {kind}=200000") from error
+        raise ConfigError(f"--budget: got {text!r}; need {', '.join(METRICS)}, alone or as in tokens=200000") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,14 +100,13 @@ def compare_methods(
 
     bough compare runs/a runs/b --against a --measure reward
     """
-    from bough.cli.compare import compare_targets, read_budget, split_changes
-    from bough.compare import Reading
+    from dataclasses import replace
 
-    kind, amount = read_budget(budget)
+    from bough.cli.compare import compare_targets, read_budget, split_changes
+
     places, changes = split_changes(targets)
-    reading = Reading(
-        budget=kind,
-        amount=amount,
+    reading = replace(
+        read_budget(budget),
         measure=measure,  # pyright: ignore[reportArgumentType]
         against=against,
         detect=detect,

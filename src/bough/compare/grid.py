@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bough.compare.contestants import Contestant, contestants
+from bough.compare.curve import Budget
 from bough.compare.processes import Ended, run_all
 from bough.config import ConfigError
 from bough.store import RunDirectory, StoreError, write_json
@@ -50,6 +51,11 @@ class Grid:
             raise ConfigError(f"seeds: got {self.seeds}; need 1 or more")
         if refused := [each for each in self.changes if each.partition("=")[0] in ("seed", "name")]:
             raise ConfigError(f"got {', '.join(refused)}; need other fields: each run has a seed and a name of its own")
+
+    def amount(self, budget: Budget) -> float | None:
+        """How much of a budget ends the runs; None where it does not."""
+        stops = [each.partition("=")[2] for each in self.changes if each.startswith(f"stop_{budget}=")]
+        return float(stops[-1]) if stops else None
 
     def runs(self, out: Path) -> list[Contestant]:
         """All runs of it, seed by seed, in folders below `out`."""
