@@ -144,6 +144,9 @@ def _run_directories(targets: Sequence[str]) -> list[Path] | None:
     if len(places) == 1 and (places[0] / FILE).is_file():
         return None
     found: list[Path] = []
+    for target in targets:
+        if ("/" in target or target.startswith(".")) and ".py" not in target and not Path(target).expanduser().is_dir():
+            raise StoreError(f"{target}: got a folder that does not exist; need run directories, or methods")
     for target, place in zip(targets, places, strict=True):
         inside = [place] if is_run_directory(place) else sorted(filter(is_run_directory, place.glob("*/")))
         if not inside and found:
@@ -159,7 +162,7 @@ def _run_directories(targets: Sequence[str]) -> list[Path] | None:
 def _folder(given: _Settings, reading: Reading, out: Path, *, retry: bool) -> GridFolder:
     """The folder of the grid: a new one, or one that is there, with what is added."""
     if not given.methods:
-        raise ConfigError("got nothing to compare; need two methods or more, or run directories")
+        raise ConfigError("got nothing to compare; need methods, or run directories")
     if not (Path(given.methods[0]) / FILE).is_file():
         stop = [] if reading.amount is None else [f"stop_{reading.budget}={_plain(reading.amount)}"]
         return GridFolder.open(out, given.grid(stop), retry=retry)

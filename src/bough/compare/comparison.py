@@ -67,6 +67,7 @@ class Cell:
         values: What each run reached on each task at the budget, [seeds, tasks].
         low: Lower end of the interval of the mean over seeds and tasks (bootstrap).
         high: Upper end.
+        start: The values at the first evaluation, [seeds, tasks].
         spent: What a run had cost at its end, by kind of budget, mean over runs.
         failures: By seed, why a run has no result.
     """
@@ -79,6 +80,7 @@ class Cell:
     values: Floats
     low: float
     high: float
+    start: Floats
     spent: Mapping[Budget, float]
     failures: Mapping[int, str] = field(default_factory=dict[int, str])
 
@@ -86,6 +88,11 @@ class Cell:
     def mean(self) -> float:
         """Mean over seeds and tasks; nan without a run."""
         return float(self.values.mean()) if self.values.size else math.nan
+
+    @property
+    def gain(self) -> Difference:
+        """What reinforcement added: the values minus those at the start."""
+        return difference(self.values, self.start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +178,7 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[Contestant], reading: Reading | None = None) -> Comparison:
-    """Compare runs at an equal budget.
+    """Compare runs at an equal budget; of one method there are no pairs, but its results with intervals.
 
     Each run is read where it had spent the budget, between its two nearest evaluations, on the tasks that all runs of a
     world measured. A run that ended because nothing was left to learn keeps its last value.
@@ -181,15 +188,13 @@ def compare_runs(runs: Sequence[Contestant], reading: Reading | None = None) -> 
         reading: How they are read; as `Reading()` if None.
 
     Raises:
-        ConfigError: when no method has the name `against`, or there are fewer than two methods.
+        ConfigError: when no method has the name `against`.
         StoreError: when a run has no held-out result, or a damaged file; when runs share no held-out task.
     """
     reading = reading or Reading()
     methods, against = list(dict.fromkeys(each.method for each in runs)), reading.against
     if against is not None and against not in methods:
         raise ConfigError(f"against: got {against!r}; need one of {', '.join(methods)}")
-    if len(methods) < 2:
-        raise ConfigError(f"got runs of {' and '.join(methods) or 'no method'}; need two methods to compare, or more")
     notes: list[str] = []
     cells: list[Cell] = []
     curves: dict[Contestant, Curve] = {}
@@ -263,6 +268,7 @@ def _cells(
             values=values,
             low=low,
             high=high,
+            start=np.asarray([curves[each].at(budget, 0, common) for each in runs]).reshape(values.shape),
             spent={
                 name: float(np.mean([curves[each].spent[name][-1] for each in runs])) if runs else math.nan
                 for name in METRICS

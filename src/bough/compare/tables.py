@@ -9,6 +9,7 @@ from typing import Any
 
 from bough.compare.comparison import ALL_WORLDS, Cell, Comparison, Pair
 from bough.compare.curve import Budget
+from bough.compare.statistics import Difference
 from bough.store import check_output
 from bough.version import install
 from bough.view.numbers import duration, short
@@ -19,7 +20,7 @@ UNITS: dict[Budget, str] = {"tokens": "sampled tokens", "actions": "actions", "s
 def markdown(found: Comparison) -> str:
     """The tables: for each world what each method reached, then the pairs, then the notes."""
     parts = [_world(found, world) for world in found.worlds]
-    parts += [_pairs(found, ALL_WORLDS)] if any(each.world == ALL_WORLDS for each in found.pairs) else []
+    parts += list(filter(None, [_pairs(found, ALL_WORLDS)]))
     parts += ["\n".join(f"- {_cell(note)}" for note in found.notes)] if found.notes else []
     return "\n\n".join(parts) + "\n"
 
@@ -32,27 +33,38 @@ def _world(found: Comparison, world: str) -> str:
     lines = [
         f"**{_cell(world)}**: held-out {measure} {at}, {count} tasks",
         "",
-        f"| method | {measure} | 95 % interval | seeds | sampled tokens | actions | time |",
-        "|---|---|---|---|---|---|---|",
+        f"| method | {measure} | 95 % interval | gain | 95 % interval | seeds | sampled tokens | actions | time |",
+        "|---|---|---|---|---|---|---|---|---|",
         *(_cell_row(each) for each in cells),
     ]
-    return "\n".join(lines) + "\n\n" + _pairs(found, world)
+    return "\n\n".join(filter(None, ("\n".join(lines), _pairs(found, world))))
 
 
 def _cell_row(cell: Cell) -> str:
     failed = f" ({len(cell.failures)} failed)" if cell.failures else ""
     seeds = f"{len(cell.seeds)}{failed}"
     if not cell.seeds:
-        return f"| {_cell(cell.method)} | none | | {seeds} | | | |"
+        return f"| {_cell(cell.method)} | none | | | | {seeds} | | | |"
     low, high = (_number(each, cell.measure) for each in (cell.low, cell.high))
+    gain = _number(cell.gain.mean, cell.measure, sign=True)
     tokens, actions, time = (cell.spent[name] for name in ("tokens", "actions", "seconds"))
     return (
-        f"| {_cell(cell.method)} | {_number(cell.mean, cell.measure)} | {low} to {high} | {seeds} "
+        f"| {_cell(cell.method)} | {_number(cell.mean, cell.measure)} | {low} to {high} | {gain} "
+        f"| {_interval(cell.gain, cell.measure)} | {seeds} "
         f"| {tokens:,.0f} | {actions:,.0f} | {duration(time)} |"
     )
 
 
+def _interval(found: Difference, measure: str) -> str:
+    low, high = (_number(each, measure, sign=True) for each in found.interval())
+    return f"{low} to {high}"
+
+
 def _pairs(found: Comparison, world: str) -> str:
+    """The pairs of a world; "" without any."""
+    pairs = [each for each in found.pairs if each.world == world]
+    if not pairs:
+        return ""
     measures = {each.world: each.measure for each in found.cells}
     measure = measures.get(world) or ("success" if {*measures.values()} == {"success"} else "reward")
     of = "" if world != ALL_WORLDS else f"**{ALL_WORLDS}**: mean of the differences\n\n"
@@ -60,16 +72,15 @@ def _pairs(found: Comparison, world: str) -> str:
         "| method | against | difference | 95 % interval | p | corrected | verdict | chance to be better "
         "| tasks better, worse | detectable |",
         "|---|---|---|---|---|---|---|---|---|---|",
-        *(_pair_row(each, measure) for each in found.pairs if each.world == world),
+        *(_pair_row(each, measure) for each in pairs),
     ]
     return of + "\n".join(lines)
 
 
 def _pair_row(pair: Pair, measure: str) -> str:
-    low, high = (_number(each, measure, sign=True) for each in pair.difference.interval())
     return (
         f"| {_cell(pair.method)} | {_cell(pair.against)} | {_number(pair.difference.mean, measure, sign=True)} "
-        f"| {low} to {high} | {_p(pair.difference.p)} | {_p(pair.corrected)} | {pair.verdict} "
+        f"| {_interval(pair.difference, measure)} | {_p(pair.difference.p)} | {_p(pair.corrected)} | {pair.verdict} "
         f"| {pair.improvement:.0%} | {pair.better}, {pair.worse} | {_number(pair.detectable, measure)} |"
     )
 
@@ -107,6 +118,7 @@ def record(found: Comparison) -> dict[str, object]:
                 "mean": each.mean,
                 "low": each.low,
                 "high": each.high,
+                "start": float(each.start.mean()) if each.seeds else math.nan,
                 "spent": dict(each.spent),
                 "failures": {str(seed): reason for seed, reason in each.failures.items()},
             }
