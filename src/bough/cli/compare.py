@@ -139,24 +139,27 @@ class _Settings:
 
 
 def _run_directories(targets: Sequence[str]) -> list[Path] | None:
-    """The run directories that the targets are, or those in a folder of them; None where they are methods."""
+    """The run directories that the targets are, or those in folders of them; None where they are methods.
+
+    Raises:
+        StoreError: when a folder is not there, or has no run.
+        ConfigError: when some are methods and some are not.
+    """
     places = [Path(each).expanduser() for each in targets]
     if len(places) == 1 and (places[0] / FILE).is_file():
         return None
-    found: list[Path] = []
-    for target in targets:
-        if ("/" in target or target.startswith(".")) and ".py" not in target and not Path(target).expanduser().is_dir():
-            raise StoreError(f"{target}: got a folder that does not exist; need run directories, or methods")
     for target, place in zip(targets, places, strict=True):
-        inside = [place] if is_run_directory(place) else sorted(filter(is_run_directory, place.glob("*/")))
-        if not inside and found:
-            raise ConfigError(f"{target}: got no run directory, and {found[0]} is one; need run directories or methods")
-        if inside and len(found) == 0 and place != places[0]:
-            raise ConfigError(f"{target}: got a run directory, and {targets[0]} is none; need one kind of the two")
-        if not inside and place.is_dir():
+        if ("/" in target or target.startswith(".")) and ".py" not in target and not place.is_dir():
+            raise StoreError(f"{target}: got a folder that does not exist; need run directories, or methods")
+    inside = [
+        [each] if is_run_directory(each) else sorted(filter(is_run_directory, each.glob("*/"))) for each in places
+    ]
+    for target, place, runs in zip(targets, places, inside, strict=True):
+        if not runs and any(inside):
+            raise ConfigError(f"{target}: got no run, and others are; need run directories or methods, of one kind")
+        if not runs and place.is_dir():
             raise StoreError(f"{target}: got a folder without runs; need run directories, or methods such as grpo")
-        found += inside
-    return found or None
+    return [run for runs in inside for run in runs] or None
 
 
 def _folder(given: _Settings, reading: Reading, out: Path, *, retry: bool) -> GridFolder:

@@ -63,21 +63,23 @@ class Difference:
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom: those of the seeds, of the tasks for one seed; nan where these do not vary."""
+        """Degrees of freedom: those of the seeds, of the tasks for one seed; nan without any part."""
         parts = self.seeds or self.tasks
         known = sum(each.variance**2 / each.degrees for each in parts)
-        return sum(each.variance for each in parts) ** 2 / known if known else float("nan")
+        if not known:
+            return float(min((each.degrees for each in parts), default=np.nan))
+        return sum(each.variance for each in parts) ** 2 / known
 
     @property
     def p(self) -> float:
         """Two-sided p-value of no difference; nan where nothing varies, so that chance has no estimate."""
-        if not self.degrees > 0:
+        if not self.error > 0:
             return float("nan")
         return 2 * float(_special().stdtr(self.degrees, -abs(self.mean) / self.error))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The ends of its interval, low and high; nan where nothing varies."""
-        if not self.degrees > 0:
+        if not self.error > 0:
             return float("nan"), float("nan")
         half = float(_special().stdtrit(self.degrees, 0.5 + level / 2)) * self.error
         return self.mean - half, self.mean + half
@@ -185,7 +187,7 @@ def _weights(random: np.random.Generator, count: int) -> Floats:
 
 
 def _detectable(error: float, degrees: float, level: float) -> float:
-    if not degrees > 0:
+    if not error > 0:
         return float("nan")
     special = _special()
     limit = float(special.stdtrit(degrees, 1 - level / 2))
