@@ -167,7 +167,7 @@ def _folder(given: _Settings, reading: Reading, out: Path, *, retry: bool) -> Gr
     if not given.methods:
         raise ConfigError("got nothing to compare; need methods, or run directories")
     if not (Path(given.methods[0]) / FILE).is_file():
-        stop = [] if reading.amount is None else [f"stop_{reading.budget}={_plain(reading.amount)}"]
+        stop = [] if reading.amount is None else [f"stop_{reading.budget}={reading.amount:.15g}"]
         return GridFolder.open(out, given.grid(stop), retry=retry)
     path = Path(given.methods[0])
     replace(given, seeds=None).refuse()
@@ -175,11 +175,6 @@ def _folder(given: _Settings, reading: Reading, out: Path, *, retry: bool) -> Gr
     if given.seeds is None:
         return folder
     return GridFolder.open(path, replace(folder.grid, seeds=given.seeds))
-
-
-def _plain(amount: float) -> str:
-    """A number as a change writes it: whole ones without a point."""
-    return str(int(amount)) if amount.is_integer() else str(amount)
 
 
 def _jobs(jobs: int | None) -> int:
