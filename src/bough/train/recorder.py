@@ -116,7 +116,7 @@ class RunRecorder:
         counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
         progress.step, progress.health = checkpoint.step, HealthState(**counters)
         progress.drawn = int(str(state["drawn"]))
-        progress.spent = Spent(**{each.name: float(str(state[f"spent_{each.name}"])) for each in fields(Spent)})
+        progress.spent = Spent(**{each.name: float(str(state.get(f"spent_{each.name}", 0.0))) for each in fields(Spent)})
         self._drop_after(checkpoint.step)
         if missing := self._metrics.missing(checkpoint.step):
             self._live.say(
