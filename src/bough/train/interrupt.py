@@ -11,6 +11,15 @@ from bough.train.event_loop import interrupt
 from bough.train.torchrun import resume_command
 
 
+_received: list[str] = []
+"""The signals that a handler of `interruptible` acted on."""
+
+
+def interrupted_by() -> str:
+    """What interrupted the present run: SIGTERM, else Ctrl-C."""
+    return f"{_received[-1]} (a scheduler, or `kill`)" if _received else "Ctrl-C"
+
+
 @contextmanager
 def interruptible(path: Path) -> Generator[None]:
     """Within, Ctrl-C and SIGTERM raise a `KeyboardInterrupt` that names the command which continues the run.
@@ -22,6 +31,7 @@ def interruptible(path: Path) -> Generator[None]:
         path: The run's directory.
     """
     replaces = _may_set_handlers() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    _received.clear()
     if replaces:
         signal.signal(signal.SIGTERM, _interrupt_in(os.getpid()))
     try:
@@ -42,6 +52,7 @@ def _interrupt_in(run: int) -> Callable[[int, object], None]:
 
     def handle(number: int, frame: object) -> None:
         del frame
+        _received.append(signal.Signals(number).name)
         if os.getpid() != run:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)

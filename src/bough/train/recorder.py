@@ -4,6 +4,7 @@ import math
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -19,6 +20,7 @@ from bough.store import (
     Metrics,
     PartialTrees,
     RunDirectory,
+    StepLines,
     StoreError,
     read_metrics,
     write_json,
@@ -32,7 +34,8 @@ from bough.train.run import Run
 from bough.train.summary import reward_functions
 from bough.tree import Credited
 from bough.units import GIB
-from bough.view import Live, cut_note, failed_note, mean_interval, rising_rewards, wilson
+from bough.usercode.origin import shorten
+from bough.view import CUT_REMEDY, Alarm, Live, cut_share, failed_note, mean_interval, rising_rewards, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -54,6 +57,9 @@ class TrainState:
     drawn: int = 0
     health: HealthState = field(default_factory=HealthState)
 
+
+MOST_FAULT = 300
+"""Characters of a fault that are kept."""
 
 MANY_CUT = 0.05
 """Fraction of cut actions from which the first evaluation with as many prints a warning line."""
@@ -78,6 +84,8 @@ class RunRecorder:
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
         self._trees = list[Credited]()
+        self._faults: Counter[str] = Counter()
+        self._alarms, self._fault_lines = StepLines(directory.alarms), StepLines(directory.faults)
         self._cuts_reported = False
 
     def restore(
@@ -125,6 +133,20 @@ class RunRecorder:
         """Add to the row of the present step."""
         self._row |= metrics
 
+    def alarm(self, alarm: Alarm, step: int | None = None) -> None:
+        """Show an alarm, and keep it for the viewer.
+
+        Args:
+            alarm: The alarm.
+            step: Its step; the one after the last written one by default.
+        """
+        self._live.say(f"warning: {alarm}")
+        self._alarms.append(self._metrics.step + 1 if step is None else step, alarm.record())
+
+    def log_faults(self, faults: Sequence[str]) -> None:
+        """Add faults that ended episodes of the present step, one an episode."""
+        self._faults.update(shorten(fault, MOST_FAULT) for fault in faults)
+
     def log_trees(self, credited: Sequence[Credited]) -> None:
         """Keep the trees of the step so far, for `write_step`; they replace those of the last call."""
         self._trees = [*credited]
@@ -133,7 +155,15 @@ class RunRecorder:
         """Write a held-out result, task by task."""
         self.log({"heldout/failed": float(len(score.failures))})
         if score.failures:
-            self._live.say(f"held-out: {failed_note(score.failures)}")
+            self.alarm(
+                Alarm(
+                    kind="held-out failed",
+                    found=f"held-out: {failed_note(score.failures)}",
+                    meaning="The held-out success is that of the other tasks",
+                    action="Mend the cause where there are many",
+                ),
+                step,
+            )
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
         about = {"step": step, "temperature": self._run.world.evaluation.temperature}
@@ -153,7 +183,15 @@ class RunRecorder:
         many = score.actions.cut >= MANY_CUT * score.actions.actions
         if score.actions.cut and many and not self._cuts_reported:
             self._cuts_reported = True
-            self._live.say(f"held-out: {cut_note(score.actions)}")
+            self.alarm(
+                Alarm(
+                    kind="held-out cut actions",
+                    found=f"held-out: {cut_share(score.actions)}",
+                    meaning="The environment gets beginnings of actions",
+                    action=CUT_REMEDY,
+                ),
+                step,
+            )
 
     def evaluated(self, step: int) -> bool:
         """Whether a step has a held-out result."""
@@ -178,7 +216,9 @@ class RunRecorder:
             self._endpoint.update(step, self._row)
         self._tell(step)
         self._report_rewards(step)
-        self._row, self._trees = {}, []
+        if self._faults:
+            self._fault_lines.append(step, {"faults": dict(self._faults)})
+        self._row, self._trees, self._faults = {}, [], Counter()
 
     def partial_trees(self, step: int, round_number: int) -> PartialTrees:
         """The folder of a round's trees until the next checkpoint."""
@@ -266,6 +306,8 @@ class RunRecorder:
     def _drop_after(self, step: int) -> None:
         """Remove rows, held-out results and trees of later steps, which will be computed again."""
         self._metrics.resume_at(step)
+        for lines in (self._alarms, self._fault_lines):
+            lines.drop_after(step)
         for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
             found = re.match(r"step_(\d+)\.", path.name)
             if found and int(found[1]) > step:
@@ -298,7 +340,7 @@ class RunRecorder:
             return
         for found in rising_rewards(read_metrics(self.directory.metrics), window):
             if found.step == step:
-                self._live.say(f"warning: {found}")
+                self.alarm(found.alarm, step)
 
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])
