@@ -10,7 +10,6 @@ from pathlib import Path
 from bough.train.event_loop import interrupt
 from bough.train.torchrun import resume_command
 
-
 _received: list[str] = []
 """The signals that a handler of `interruptible` acted on."""
 

@@ -26,7 +26,6 @@ from bough.tree import (
 from bough.units import number_of
 from bough.view import CUT_REMEDY, Alarm, cause, cut_share
 
-
 GROUP_STEPS = 10
 """Steps in a row over which groups without a signal are counted."""
 

@@ -14,13 +14,13 @@ from bough.launch import kept_logs
 from bough.needs import CALLS, gives_of
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, RunStatus, owned
+from bough.store.heldout import heldout_file, read_heldout
 from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.health import NoLearningSignal
 from bough.train.interrupt import interrupted_by, interruptible
 from bough.train.pinned import hub_repos, pinned
 from bough.train.provenance import Provenance
-from bough.train.recorder import heldout_file, read_heldout
 from bough.train.run import Run
 from bough.train.torchrun import resume_command, under_torchrun, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
