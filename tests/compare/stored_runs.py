@@ -8,7 +8,7 @@ from tests.small import run as small
 from bough.config import dump
 from bough.store import Metrics, RunDirectory, write_json
 from bough.train import Run
-from bough.train.recorder import heldout_file
+from bough.store.heldout import heldout_file
 
 BEFORE = small().warmup_steps
 """Steps before the first one of reinforcement."""
@@ -42,5 +42,4 @@ def stored_run(
         solved = {task: value >= 0.5 for task, value in tasks.items()}
         write_json(file, {"step": BEFORE + step, "tasks": solved, "rewards": dict(tasks), "graded": graded})
     directory.final.mkdir()
-    directory.report.touch()
     return path

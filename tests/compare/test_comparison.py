@@ -14,6 +14,7 @@ from bough.compare import Comparison, Contestant, Reading, compare_runs, contest
 from bough.config import ConfigError
 from bough.credit import Gigpo
 from bough.store import StoreError
+from bough.store.run_status import RunStatus
 
 OTHER = small().replace(credit=Gigpo())
 
@@ -184,6 +185,14 @@ def test_failed_runs_and_tasks_are_named(tmp_path: Path) -> None:
     assert [row[5] for row in table(found)[1:3]] == ["2", "2 (1 failed)"]
     alone = compare_runs([*runs[:2], failed])
     assert (alone.pairs, [*map(bool, (each.seeds for each in alone.cells))]) == ([], [True, False])
+
+
+def test_runs_that_are_not_over_are_named(tmp_path: Path) -> None:
+    runs = contestants(five(tmp_path, "a", [1]) + five(tmp_path, "b", [3], run=OTHER))
+    RunStatus(state="stopped", why="Ctrl-C").write(tmp_path / "b_seed0")
+    text = compare_runs(runs).text
+    assert "- b_seed0 is stopped (Ctrl-C), and is read as far as it is" in text
+    assert "a_seed0 is" not in text
 
 
 def test_one_seed_and_values_that_never_vary_are_pointed_at(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_stopped_run_goes_on_and_a_failed_one_is_named(tmp_path: Path, monkeyp
     done, stopped, unborn, new = names
     results = {step: {"t0": 0.5} for step in (0, 1)}
     stored_run(tmp_path / done, results, tokens=[5])
-    (stored_run(tmp_path / stopped, results, tokens=[5]) / "report.html").unlink()
+    (stored_run(tmp_path / stopped, results, tokens=[5]) / "final").rmdir()
     (tmp_path / unborn / "trees").mkdir(parents=True)
     asked: dict[str, list[str]] = {}
 

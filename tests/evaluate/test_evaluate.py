@@ -167,5 +167,5 @@ def test_an_evaluation_with_many_cut_actions_says_so(
     (row,) = read_metrics(directory.metrics)
     assert (row["heldout/cut_actions"], row["heldout/valid_actions"]) == (cut / 40, 0.75)
     recorder.log_evaluation(1, score)
-    line = "held-out: 3 of 40 actions (7.5%) were cut off at the token limit; raise sampling.max_tokens"
+    line = "held-out: 3 of 40 actions (7.5%) were cut off at the token limit."
     assert capsys.readouterr().out.count(line) == told, "the second evaluation prints no second line"

@@ -185,7 +185,7 @@ def test_a_run_counts_what_a_program_did() -> None:
         "calls/rejected": 3,
     }
     lines: list[str] = []
-    notices = Notices(notify=lines.append)
+    notices = Notices(report=lambda alarm: lines.append(str(alarm)))
     for _ in range(2):
         notices.programs(trees)
     assert [line.partition("(")[2].partition(")")[0] for line in lines] == [

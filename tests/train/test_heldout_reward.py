@@ -10,9 +10,9 @@ from tests.train.lengths import Lengths, run
 from bough.engine import Sampling
 from bough.evaluate import evaluate, sentence
 from bough.store import RunDirectory, read_metrics
+from bough.store.heldout import read_heldout_results
 from bough.train import Evaluation, HeldoutResult, Tasks, read_heldout, resume, start
 from bough.train.evaluation import is_graded
-from bough.train.recorder import read_heldout_results
 from bough.train.result import Result
 
 

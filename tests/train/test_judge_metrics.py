@@ -37,14 +37,17 @@ def test_refused_questions_are_counted_and_named_once() -> None:
     counts = [found[name] for name in ("judge/refused", "questions/refused", "questions/unanswered")]
     assert counts == [1, 2, 3]
     said: list[str] = []
-    notices = Notices(notify=said.append)
+    notices = Notices(report=lambda alarm: said.append(str(alarm)))
     for _ in range(2):
         notices.refusals([searched])
         notices.refusals([asked, judged(True, rated(0.9))])
-    assert said == ["2 questions to models were refused (judge/refused, questions/refused). The last reason: too long"]
+    (line,) = said
+    assert line.startswith(
+        "2 questions to models were refused (judge/refused, questions/refused). The last reason: too long."
+    )
     notices.given.clear()
     notices.refusals([asked])
-    assert said[1].endswith(reason)
+    assert f"The last reason: {reason}." in said[1]
 
 
 def test_agreement_and_cost_of_a_judge() -> None:

@@ -9,7 +9,7 @@ from bough.train.notices import Notices
 
 def test_unequal_shares_of_an_update_are_reported_once() -> None:
     shown: list[str] = []
-    notices = Notices(notify=shown.append)
+    notices = Notices(report=lambda alarm: shown.append(str(alarm)))
     notices.shares({"update/tokens": 100.0})
     notices.shares({"update/tokens/0": 60.0, "update/tokens/1": 40.0})
     assert shown == []
@@ -23,7 +23,7 @@ def test_the_notice_of_failed_paths_says_that_others_took_their_place() -> None:
     shown: list[str] = []
     tree = chains([1.0, 0.0])
     failed = replace(tree, info=({"fault": "the server is gone"}, *tree.info[1:]))
-    Notices(notify=shown.append).faults([tree, failed])
+    Notices(report=lambda alarm: shown.append(str(alarm))).faults([tree, failed])
     (line,) = shown
     assert line.startswith("1 path of a batch failed (paths/failed): the server is gone. ")
     assert "others were sampled in their place" in line

@@ -125,12 +125,12 @@ def test_a_pulse_of_cut_actions() -> None:
         check_signal(two, other)
     check_signal(HealthState(flat=10, solved=10, cut=10), guards)
     said: list[str] = []
-    notices = Notices(notify=said.append, health=guards)
+    notices = Notices(report=lambda alarm: said.append(str(alarm)), health=guards)
     for _ in range(2):
         notices.cut_actions(cut)
     assert said == [
-        "2 of 4 actions (50.0%) were cut off at the token limit; raise sampling.max_tokens, or warm up longer; the run "
-        "stops after 2 such batches in a row (health.cut_batches)"
+        "2 of 4 actions (50.0%) were cut off at the token limit. The policy is paid for beginnings of actions; the run "
+        "stops after 2 such batches in a row (health.cut_batches). Raise sampling.max_tokens, or warm up longer."
     ]
 
 

@@ -96,7 +96,7 @@ def column(tree: Tree, verdict: Verdict) -> Tree:
 
 def test_a_column_without_any_value_is_reported_once() -> None:
     said: list[str] = []
-    notices = Notices(notify=said.append)
+    notices = Notices(report=lambda alarm: said.append(str(alarm)))
     (tree,) = trees(n=2)
     notices.of_batch([column(tree, Verdict.OK), column(tree, Verdict.NONE)], 100)
     notices.of_batch([column(tree, Verdict.UNPARSED)], 100)
@@ -127,7 +127,7 @@ def test_the_first_invalid_action_of_demonstrations_is_the_reason() -> None:
 
 def test_exceptions_of_tools_are_counted_and_the_first_is_reported_once() -> None:
     said: list[str] = []
-    notices = Notices(notify=said.append)
+    notices = Notices(report=lambda alarm: said.append(str(alarm)))
     (tree,) = trees(n=1)
     raised = {TOOL_EXCEPTIONS: ["IndexError: list index out of range (tools.py, line 3, in find)", "KeyError: 1"]}
     wrong = replace(tree, info=({"env": raised}, *tree.info[1:]))
@@ -181,7 +181,7 @@ def test_calls_of_another_family_and_a_first_step_without_calls_are_reported_onc
         rows[act] |= calls
         return replace(tree, info=tuple(rows))
 
-    notices = Notices(notify=said.append)
+    notices = Notices(report=lambda alarm: said.append(str(alarm)))
     for _ in range(2):
         notices.of_batch([with_calls(bad)], 100)
     first, second = said
@@ -189,7 +189,7 @@ def test_calls_of_another_family_and_a_first_step_without_calls_are_reported_onc
     assert "1 of 1 first messages" in second
     assert "1 of Mistral (calls/foreign)" in second
     assert summarize([Rewarded(tree=with_calls(bad), channels={})], unstarted=0, dropped={})["calls/foreign"] == 1
-    later = Notices(notify=said.append)
+    later = Notices(report=lambda alarm: said.append(str(alarm)))
     later.of_batch([with_calls(good)], 100)
     later.of_batch([with_calls({})], 100)
     assert len(said) == 2, "the first step had a call"

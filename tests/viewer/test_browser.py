@@ -15,6 +15,7 @@ from tests.missing import need
 
 from bough.cli.branch_player import BranchPlayer
 from bough.serve.address import listen
+from bough.train.run_parts import RunParts
 from bough.viewer.runs import Runs
 from bough.viewer.server import viewer_app
 
@@ -32,7 +33,7 @@ def runs(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     player = BranchPlayer()
-    app = viewer_app(Runs([runs]), tmp_path_factory.mktemp("branches"), player)
+    app = viewer_app(Runs([runs]), tmp_path_factory.mktemp("branches"), player, parts=RunParts())
     with closing(listen()) as listener:
         server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))

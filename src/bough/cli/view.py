@@ -33,6 +33,7 @@ def view_runs(
 
         from bough.cli.branch_player import BranchPlayer
         from bough.serve.address import is_loopback, listen
+        from bough.train.run_parts import RunParts
         from bough.viewer.runs import Runs
         from bough.viewer.server import viewer_app
     except ImportError as error:
@@ -46,7 +47,8 @@ def view_runs(
     except ValueError as error:
         raise ConfigError(str(error).replace("serve:", "view:").replace("--key KEY", "--token TOKEN")) from error
     player = BranchPlayer()
-    app = viewer_app(Runs([place.absolute() for place in places]), branches.absolute(), player, token, local)
+    runs = Runs([place.absolute() for place in places])
+    app = viewer_app(runs, branches.absolute(), player, token, local, RunParts())
     with listener:
         at, port = listener.getsockname()[:2]
         url = f"http://{f'[{at}]' if ':' in at else at}:{port}/"

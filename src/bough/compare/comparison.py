@@ -1,7 +1,7 @@
 """Methods compared on worlds: what each reached at an equal budget, and which differences are more than chance."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -20,6 +20,7 @@ from bough.compare.statistics import (
 )
 from bough.config import ConfigError
 from bough.store import StoreError
+from bough.store.run_status import run_status
 from bough.units import number_of
 
 ALL_WORLDS = "all worlds"
@@ -207,6 +208,7 @@ def compare_runs(runs: Sequence[Contestant], reading: Reading | None = None) -> 
         cells += _cells(members, read, measure, reading.budget, amounts[world], notes)
     drawn = [each for world in amounts for each in _pairs([cell for cell in cells if cell.world == world], against)]
     pairs = _corrected([*drawn, *_over_worlds(drawn)])
+    notes += _unfinished(curves)
     notes += _seed_notes(cells, pairs)
     notes += _undetectable(pairs, reading.detect) if reading.detect else ()
     return Comparison(budget=reading.budget, amounts=amounts, cells=cells, pairs=pairs, curves=curves, notes=notes)
@@ -336,6 +338,15 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
         replace(pair, corrected=p, detectable=pair.difference.detectable(level))
         for pair, p in zip(pairs, corrected, strict=True)
     ]
+
+
+def _unfinished(runs: Iterable[Contestant]) -> Iterator[str]:
+    """The runs that are read as far as they are."""
+    for run in runs:
+        status = run_status(run.directory)
+        if status.state != "done":
+            why = f" ({status.why})" if status.why else ""
+            yield f"{run.directory.name} is {status.state}{why}, and is read as far as it is"
 
 
 def _seed_notes(cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.compare.statistics import Floats
 from bough.store import RunDirectory, StoreError, read_metrics
-from bough.train.recorder import StoredHeldout, read_heldout_results
+from bough.store.heldout import StoredHeldout, read_heldout_results
 from bough.train.start import load_run
 
 Budget: TypeAlias = Literal["tokens", "actions", "seconds"]

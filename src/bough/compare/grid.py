@@ -14,8 +14,9 @@ from bough.compare.contestants import Contestant, contestants
 from bough.compare.curve import Budget
 from bough.compare.processes import Ended, run_all
 from bough.config import ConfigError
-from bough.store import RunDirectory, StoreError, write_json
+from bough.store import StoreError, write_json
 from bough.store.atomic import read_stored
+from bough.store.run_status import run_status
 from bough.units import number_of
 
 FILE = "compare.json"
@@ -160,7 +161,7 @@ class GridFolder:
         Raises:
             KeyboardInterrupt: on Ctrl-C, when all runs have written a checkpoint.
         """
-        todo = {each.directory.name: each for each in self.runs if not each.failure and not is_done(each.directory)}
+        todo = {each.directory.name: each for each in self.runs if not each.failure and not _is_done(each.directory)}
         for each in todo.values():
             if each.directory.is_dir() and not (each.directory / "config.json").is_file():
                 shutil.rmtree(each.directory)  # it was killed before it had settings
@@ -177,11 +178,8 @@ class GridFolder:
             tell(_line(ended, todo[ended.name], left))
 
 
-def is_done(directory: Path) -> bool:
-    """Whether a run came to its end: it has its trained policy, its report, and a held-out result of its last step."""
-    files = RunDirectory(path=directory)
-    results = sorted((directory / "heldout").glob("step_*.json"))
-    return files.final.is_dir() and files.report.is_file() and bool(results)
+def _is_done(directory: Path) -> bool:
+    return (directory / "config.json").is_file() and run_status(directory).state == "done"
 
 
 def _line(ended: Ended, run: Contestant, left: int) -> str:

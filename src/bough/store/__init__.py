@@ -10,7 +10,9 @@ from bough.store.message_log import Conversation, read_conversations
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
 from bough.store.prometheus import Endpoint
+from bough.store.run_status import RunStatus, run_status
 from bough.store.rundir import RunDirectory, check_output
+from bough.store.step_lines import StepLines
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, stored_rewarded, stored_trees, tree_files, write_trees
 
@@ -24,8 +26,10 @@ __all__ = [
     "Metrics",
     "PartialTrees",
     "RunDirectory",
-    "check_output",
+    "RunStatus",
+    "StepLines",
     "StoreError",
+    "check_output",
     "describe",
     "digest",
     "digest_tasks",
@@ -35,6 +39,7 @@ __all__ = [
     "read_metrics",
     "read_tasks",
     "read_trees",
+    "run_status",
     "stored_rewarded",
     "stored_trees",
     "tree_files",

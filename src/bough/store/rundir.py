@@ -19,7 +19,7 @@ CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
 
 OWN_NAMES = re.compile(
-    r"(config|manifest)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
+    r"(config|manifest|status)\.json|(metrics|answers|alarms|faults)\.jsonl|run\.lock|report\.html|final(-.*)?"
     r"|data|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
 )
 """What a run writes into its folder, see `RunDirectory`."""
@@ -47,7 +47,10 @@ class RunDirectory:
         data/            long lists of config.json, such as rows of tasks
         manifest.json    versions, machine, checksums of files, data and config.json, changes
         run.lock         the process that writes here; see `owned`
+        status.json      how the run ended; see `RunStatus`
         metrics.jsonl    one line a step
+        alarms.jsonl     what the run reported: the step, what was found, what it means, what to do
+        faults.jsonl     the faults of a step, with the number of episodes that each ended
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
         answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
@@ -133,6 +136,16 @@ class RunDirectory:
     def metrics(self) -> Path:
         """The metrics, one line a step."""
         return self.path / "metrics.jsonl"
+
+    @property
+    def alarms(self) -> Path:
+        """What the run reported; see `StepLines`."""
+        return self.path / "alarms.jsonl"
+
+    @property
+    def faults(self) -> Path:
+        """Why episodes failed; see `StepLines`."""
+        return self.path / "faults.jsonl"
 
     @property
     def tensorboard(self) -> Path:

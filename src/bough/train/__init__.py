@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
+from bough.store.heldout import read_heldout
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
-from bough.train.recorder import read_heldout
 from bough.train.run import Method, Run, World
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 from bough.train.start import load_run, resume, start

@@ -10,6 +10,14 @@ from pathlib import Path
 from bough.train.event_loop import interrupt
 from bough.train.torchrun import resume_command
 
+_received: list[str] = []
+"""The signals that a handler of `interruptible` acted on."""
+
+
+def interrupted_by() -> str:
+    """What interrupted the present run: SIGTERM, else Ctrl-C."""
+    return f"{_received[-1]} (a scheduler, or `kill`)" if _received else "Ctrl-C"
+
 
 @contextmanager
 def interruptible(path: Path) -> Generator[None]:
@@ -22,6 +30,7 @@ def interruptible(path: Path) -> Generator[None]:
         path: The run's directory.
     """
     replaces = _may_set_handlers() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    _received.clear()
     if replaces:
         signal.signal(signal.SIGTERM, _interrupt_in(os.getpid()))
     try:
@@ -42,6 +51,7 @@ def _interrupt_in(run: int) -> Callable[[int, object], None]:
 
     def handle(number: int, frame: object) -> None:
         del frame
+        _received.append(signal.Signals(number).name)
         if os.getpid() != run:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)

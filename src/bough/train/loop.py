@@ -41,6 +41,7 @@ from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
 from bough.train.in_thread import in_thread, uncancelled
+from bough.train.notices import faults_of
 from bough.train.recorder import RunRecorder, TrainState
 from bough.train.run_questions import RunQuestions
 from bough.train.runtime import Runtime
@@ -156,12 +157,15 @@ class _Loop:
         parts = await self.gather(rollouts)
         for data in parts:
             data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.trees.dropped)
+            data.metrics["groups/without_signal"] = float(data.silent_groups)
             if data.policy.role.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
         trees = [each.tree for data in parts for each in data.trees.rewarded]
         health = self.settings.health
         runtime.notices.of_batch(trees, runtime.engine.context_tokens)
+        totals = [(data.silent_groups, int(data.metrics["groups/total"])) for data in parts]
+        runtime.notices.groups(*(sum(each) for each in zip(*totals, strict=True)))
         ready = [data for data in parts if data.policy.hooks.ready]
         for data in ready:
             data.batch = self.pack(data, demonstrations, watch)
@@ -200,6 +204,7 @@ class _Loop:
                 rollouts = await self.next_trees(step, round_number)
             else:
                 check_paths(rollouts.trees, rollouts.unstarted)
+            self.recorder.log_faults([*rollouts.unstarted.values(), *faults_of(rollouts.trees)])
             # The step counts from here on: hooks observe its trees.
             self.state.step, self.state.drawn = step, self.state.drawn + batch_tasks
             seed = derive(self._seed(step), round_number) if round_number else self._seed(step)

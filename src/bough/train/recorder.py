@@ -4,10 +4,11 @@ import math
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from bough.config.config import EARLIER, ConfigError
 from bough.hooks.hook_state import StateMismatch
@@ -19,12 +20,14 @@ from bough.store import (
     Metrics,
     PartialTrees,
     RunDirectory,
+    StepLines,
     StoreError,
     read_metrics,
     write_json,
     write_trees,
 )
-from bough.store.atomic import explain_full_disk, read_stored
+from bough.store.atomic import explain_full_disk
+from bough.store.heldout import heldout_file
 from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
@@ -33,7 +36,8 @@ from bough.train.spent import Spent
 from bough.train.summary import reward_functions
 from bough.tree import Credited
 from bough.units import GIB
-from bough.view import Live, cut_note, failed_note, mean_interval, rising_rewards, wilson
+from bough.usercode.origin import shorten
+from bough.view import CUT_REMEDY, Alarm, Live, cut_share, failed_note, mean_interval, rising_rewards, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -58,6 +62,9 @@ class TrainState:
     spent: Spent = field(default_factory=Spent)
 
 
+MOST_FAULT = 300
+"""Characters of a fault that are kept."""
+
 MANY_CUT = 0.05
 """Fraction of cut actions from which the first evaluation with as many prints a warning line."""
 
@@ -81,6 +88,8 @@ class RunRecorder:
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
         self._trees = list[Credited]()
+        self._faults: Counter[str] = Counter()
+        self._alarms, self._fault_lines = StepLines(directory.alarms), StepLines(directory.faults)
         self._cuts_reported = False
 
     def restore(
@@ -116,7 +125,9 @@ class RunRecorder:
         counters = {each.name: int(str(state.get(each.name, 0))) for each in fields(HealthState)}
         progress.step, progress.health = checkpoint.step, HealthState(**counters)
         progress.drawn = int(str(state["drawn"]))
-        progress.spent = Spent(**{each.name: float(str(state.get(f"spent_{each.name}", 0.0))) for each in fields(Spent)})
+        progress.spent = Spent(
+            **{each.name: float(str(state.get(f"spent_{each.name}", 0.0))) for each in fields(Spent)}
+        )
         self._drop_after(checkpoint.step)
         if missing := self._metrics.missing(checkpoint.step):
             self._live.say(
@@ -129,6 +140,20 @@ class RunRecorder:
         """Add to the row of the present step."""
         self._row |= metrics
 
+    def alarm(self, alarm: Alarm, step: int | None = None) -> None:
+        """Show an alarm, and keep it for the viewer.
+
+        Args:
+            alarm: The alarm.
+            step: Its step; the one after the last written one by default.
+        """
+        self._live.say(f"warning: {alarm}")
+        self._alarms.append(self._metrics.step + 1 if step is None else step, alarm.record())
+
+    def log_faults(self, faults: Sequence[str]) -> None:
+        """Add faults that ended episodes of the present step, one an episode."""
+        self._faults.update(shorten(fault, MOST_FAULT) for fault in faults)
+
     def log_trees(self, credited: Sequence[Credited]) -> None:
         """Keep the trees of the step so far, for `write_step`; they replace those of the last call."""
         self._trees = [*credited]
@@ -137,7 +162,15 @@ class RunRecorder:
         """Write a held-out result, task by task."""
         self.log({"heldout/failed": float(len(score.failures))})
         if score.failures:
-            self._live.say(f"held-out: {failed_note(score.failures)}")
+            self.alarm(
+                Alarm(
+                    kind="held-out failed",
+                    found=f"held-out: {failed_note(score.failures)}",
+                    meaning="The held-out success is that of the other tasks",
+                    action="Mend the cause where there are many",
+                ),
+                step,
+            )
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
         about = {"step": step, "temperature": self._run.world.evaluation.temperature}
@@ -157,7 +190,15 @@ class RunRecorder:
         many = score.actions.cut >= MANY_CUT * score.actions.actions
         if score.actions.cut and many and not self._cuts_reported:
             self._cuts_reported = True
-            self._live.say(f"held-out: {cut_note(score.actions)}")
+            self.alarm(
+                Alarm(
+                    kind="held-out cut actions",
+                    found=f"held-out: {cut_share(score.actions)}",
+                    meaning="The environment gets beginnings of actions",
+                    action=CUT_REMEDY,
+                ),
+                step,
+            )
 
     def evaluated(self, step: int) -> bool:
         """Whether a step has a held-out result."""
@@ -182,7 +223,9 @@ class RunRecorder:
             self._endpoint.update(step, self._row)
         self._tell(step)
         self._report_rewards(step)
-        self._row, self._trees = {}, []
+        if self._faults:
+            self._fault_lines.append(step, {"faults": dict(self._faults)})
+        self._row, self._trees, self._faults = {}, [], Counter()
 
     def partial_trees(self, step: int, round_number: int) -> PartialTrees:
         """The folder of a round's trees until the next checkpoint."""
@@ -271,6 +314,8 @@ class RunRecorder:
     def _drop_after(self, step: int) -> None:
         """Remove rows, held-out results and trees of later steps, which will be computed again."""
         self._metrics.resume_at(step)
+        for lines in (self._alarms, self._fault_lines):
+            lines.drop_after(step)
         for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
             found = re.match(r"step_(\d+)\.", path.name)
             if found and int(found[1]) > step:
@@ -303,7 +348,7 @@ class RunRecorder:
             return
         for found in rising_rewards(read_metrics(self.directory.metrics), window):
             if found.step == step:
-                self._live.say(f"warning: {found}")
+                self.alarm(found.alarm, step)
 
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])
@@ -312,54 +357,3 @@ class RunRecorder:
         shown = {name: value for name, value in self._row.items() if isinstance(value, float)}
         numbers = {name: value for name, value in shown.items() if not math.isnan(value)}
         self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
-
-
-def heldout_file(directory: RunDirectory, step: int) -> Path:
-    """The file of a step's held-out result."""
-    return directory.path / "heldout" / f"step_{step:06d}.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredHeldout:
-    """A held-out result as `heldout/` keeps it.
-
-    Attributes:
-        successes: Success by task id.
-        rewards: The reward of the path by task id; empty without rewards.
-        graded: See `HeldoutResult`.
-    """
-
-    successes: Mapping[str, bool]
-    rewards: Mapping[str, float]
-    graded: bool
-
-
-def read_heldout_results(directory: RunDirectory) -> dict[int, StoredHeldout]:
-    """The held-out results by step; evaluations in which every task failed are missing.
-
-    Raises:
-        StoreError: when a file is damaged; names it.
-    """
-    found: dict[int, StoredHeldout] = {}
-    for path in sorted((directory.path / "heldout").glob("step_*.json")):
-        data = read_stored(path)
-        step, tasks, rewards = data.get("step"), data.get("tasks"), data.get("rewards", {})
-        if not (isinstance(step, int) and _by_name(tasks, bool) and _by_name(rewards, float, int)):
-            raise StoreError(
-                f"{path}: got no result of held-out tasks; need the file as the run wrote it, or remove it"
-            )
-        if tasks:
-            found[step] = StoredHeldout(successes=tasks, rewards=rewards, graded=bool(data.get("graded", False)))
-    return found
-
-
-def _by_name(value: object, *kinds: type) -> bool:
-    """Whether a value is an object whose values are of some types."""
-    return isinstance(value, Mapping) and all(
-        isinstance(each, kinds) for each in cast("Mapping[str, object]", value).values()
-    )
-
-
-def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
-    """By step, success by task id of the held-out tasks; evaluations in which every task failed are missing."""
-    return {step: dict(each.successes) for step, each in read_heldout_results(directory).items()}

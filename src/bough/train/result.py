@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
 from bough.store.atomic import explain_unwritable
+from bough.store.heldout import read_heldout, read_heldout_results
 from bough.store.lock import holder
-from bough.train.recorder import read_heldout, read_heldout_results
 from bough.train.run import Run
 from bough.train.run_report import panels, write_run_report
 from bough.train.start import load_run

@@ -28,6 +28,7 @@ from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 from bough.varying import fields_of_group, samples_of, settings_at
+from bough.view.named_step import named_step
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""
@@ -292,11 +293,8 @@ class Run:
         return "train" if CRITIC in needs_of(self.loss) or regularises(self.loss) else "count"
 
     def named_step(self, step: int) -> str:
-        """A step as the display numbers it; metrics and checkpoints count warm-up epochs too."""
-        epochs, steps = self.warmup_steps, self.world.schedule.steps
-        if 0 < step <= epochs:
-            return f"warm-up epoch {step} of {epochs}"
-        return f"step {max(0, step - epochs)} of {steps}" + (f" (checkpoint {step})" if epochs else "")
+        """See `bough.view.named_step`."""
+        return named_step(step, epochs=self.warmup_steps, steps=self.world.schedule.steps)
 
     @property
     def warmup_steps(self) -> int:

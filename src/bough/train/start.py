@@ -13,13 +13,14 @@ from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
 from bough.needs import CALLS, gives_of
 from bough.rollout import Deadlines
-from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned
+from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, RunStatus, owned
+from bough.store.heldout import heldout_file, read_heldout
 from bough.train.check import check, check_files, check_trained_sampling
 from bough.train.event_loop import run_coroutine
-from bough.train.interrupt import interruptible
+from bough.train.health import NoLearningSignal
+from bough.train.interrupt import interrupted_by, interruptible
 from bough.train.pinned import hub_repos, pinned
 from bough.train.provenance import Provenance
-from bough.train.recorder import heldout_file, read_heldout
 from bough.train.run import Run
 from bough.train.torchrun import resume_command, under_torchrun, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
@@ -223,7 +224,7 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
     from bough.train.runtime import Runtime
 
     run, directory = made.run, made.directory
-    runtime = Runtime(run, directory.policy, deadlines, live.say)
+    runtime = Runtime(run, directory.policy, deadlines, live.say, report=recorder.alarm)
     for each in runtime.trained:
         if how := each.policy.how_it_runs:
             live.say(how)
@@ -239,24 +240,36 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
     made.check_tasks(run, {"train": runtime.train_tasks, "heldout": runtime.heldout_tasks})
     for line in made.record(runtime.ranks.machines):
         live.say(line)
+    RunStatus(state="training").write(directory.path)
     try:
         ended = run_coroutine(_run(runtime, recorder))
         recorder.save_policies(runtime.trained)
     except BaseException as error:
         # The error is raised; a failure to write its report is ignored.
         with suppress(Exception):
-            reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-            write_run_report(run, directory, f"The run stopped early: {reason}")
+            status_after(error).write(directory.path)
+            write_run_report(run, directory)
         steps = Checkpoints(directory=directory.checkpoints).steps()
         if steps and not isinstance(error, KeyboardInterrupt):
             live.say(
                 f"stopped by an error; `{resume_command(directory.path)}` goes on after {run.named_step(steps[-1])}"
             )
         raise
-    write_run_report(run, directory, f"The run {ended}." if ended else "")
+    RunStatus(state="done", why=ended).write(directory.path)
+    write_run_report(run, directory)
     recorder.copy_rest()
     if ended:
         live.say(ended)
+
+
+def status_after(error: BaseException) -> RunStatus:
+    """The status of a run that an error ended: stopped by a person or a health check, or crashed."""
+    if isinstance(error, KeyboardInterrupt):
+        return RunStatus(state="stopped", why=f"by {interrupted_by()}")
+    if isinstance(error, NoLearningSignal):
+        return RunStatus(state="stopped", why=f"by a health check: {error}")
+    text = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
+    return RunStatus(state="crashed", why=text)
 
 
 async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:

@@ -56,6 +56,11 @@ class StepData:
             return 0
         return sum(not each.is_zero for each in self.trees.kept) + int(self.metrics.get("train/revisions", 0))
 
+    @property
+    def silent_groups(self) -> int:
+        """Number of groups, before the filters, in which no token has an advantage."""
+        return sum(all(each.is_zero for each in group) for group in groups(self.trees.credited))
+
     def divergence(self) -> float:
         """The divergence of the policy caused by the update, nats; 0 without one."""
         if self.batch is None:

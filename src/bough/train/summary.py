@@ -48,7 +48,6 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     raised = sum(len(tool_exceptions_in(info)) for tree in trees for info in tree.info)
     pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
     denied = sum(tree.counts.denied for tree in trees)
-    foreign = sum(count_first_messages(trees).foreign.values())
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -59,7 +58,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
         **({"train/tool_exceptions": float(raised)} if raised else {}),
         **({"train/denied": float(denied)} if denied else {}),
-        **({"calls/foreign": float(foreign)} if foreign else {}),
+        **_calls(trees),
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         **_programs(trees),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
@@ -92,6 +91,20 @@ def reward_functions(trees: Sequence[Tree]) -> dict[str, float]:
         known = [each[name] for each in parts if name in each]
         means[f"reward_function/{name}"] = math.fsum(known) / len(known)
     return means
+
+
+def _calls(trees: Sequence[Tree]) -> dict[str, float]:
+    """Calls of tools, malformed ones, episodes without one; empty where no policy acted in a state with tools."""
+    found = count_first_messages(trees)
+    foreign = sum(found.foreign.values())
+    if not found.messages:
+        return {"calls/foreign": float(foreign)} if foreign else {}
+    return {
+        "calls/total": float(found.calls + found.malformed),
+        "calls/malformed": float(found.malformed),
+        "calls/missing": float(found.without_call),
+        **({"calls/foreign": float(foreign)} if foreign else {}),
+    }
 
 
 def _programs(trees: Sequence[Tree]) -> dict[str, float]:

@@ -1,11 +1,12 @@
 """Views of a run: progress display, report, groups as text, and confidence intervals."""
 
+from bough.view.alarm import Alarm
 from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter
 from bough.view.html_file import HtmlFile
 from bough.view.interval import mean_interval, paired, wilson
 from bough.view.live import Live
-from bough.view.notes import cause, cut_note, failed_note, invalid_note, late_note
+from bough.view.notes import CUT_REMEDY, cause, cut_note, cut_share, failed_note, invalid_note, late_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
@@ -15,7 +16,9 @@ from bough.view.table import MetricTable
 from bough.view.text import show_tree
 
 __all__ = [
+    "CUT_REMEDY",
     "TASK_CHANNELS",
+    "Alarm",
     "Chosen",
     "HtmlFile",
     "Live",
@@ -27,6 +30,7 @@ __all__ = [
     "choose_groups",
     "counter",
     "cut_note",
+    "cut_share",
     "failed_note",
     "headline",
     "invalid_note",

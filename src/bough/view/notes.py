@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from bough.tree import ActionCounts
 
+CUT_REMEDY = "Raise sampling.max_tokens, or warm up longer"
+
 
 def failed_note(failures: Mapping[str, str]) -> str:
     """The number of failed tasks, and the most frequent cause; "" without failures.
@@ -30,11 +32,13 @@ def late_note(late: int) -> str:
 
 def cut_note(counts: ActionCounts) -> str:
     """The number of actions cut off at the token limit, and the remedy; "" without any."""
-    if not counts.cut:
-        return ""
+    return f"{cut_share(counts)}; {CUT_REMEDY.lower()}" if counts.cut else ""
+
+
+def cut_share(counts: ActionCounts) -> str:
+    """The number of actions cut off at the token limit."""
     share = f"{counts.cut:,} of {counts.actions:,} actions ({counts.cut / counts.actions:.1%})"
-    remedy = "raise sampling.max_tokens, or warm up longer"
-    return f"{share} were cut off at the token limit; {remedy}"
+    return f"{share} were cut off at the token limit"
 
 
 def invalid_note(counts: ActionCounts) -> str:

@@ -1,13 +1,15 @@
-"""Held-out results before and after training: the table and the headline of a report."""
+"""Held-out results before and after training: the tables and the headline of a report."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import pairwise
 
 from bough.view.interval import mean_interval, paired, wilson
-from bough.view.numbers import percent, points, short, typeset
+from bough.view.numbers import percent, points, short
+
+CHANGES = ("change", "95% interval")
+"""Titles of the columns of changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,45 +139,61 @@ def _changed(
     )
 
 
-def results(panels: Sequence[Panel]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultTable:
+    """A table of held-out results as texts, a row a panel.
+
+    Attributes:
+        title: Its title.
+        head: The titles of the columns.
+        rows: The cells.
+        note: How the intervals are computed.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+
+def results(panels: Sequence[Panel]) -> list[ResultTable]:
     """The tables of panels, with intervals, and the change from each to the next; empty without panels."""
     if not panels:
-        return ""
-    success, reward = _success_table(panels), _reward_table(panels) if _shows_rewards(panels) else ""
-    return reward + success if _is_graded(panels) else success + reward
+        return []
+    success = _success_table(panels)
+    if not _shows_rewards(panels):
+        return [success]
+    return [_reward_table(panels), success] if _is_graded(panels) else [success, _reward_table(panels)]
 
 
-def _reward_table(panels: Sequence[Panel]) -> str:
+def _reward_table(panels: Sequence[Panel]) -> ResultTable:
     gains = [after.reward_gain_over(before) for before, after in pairwise(panels)]
-    changes = ['<td class="none">\u2013</td><td></td>', *(_change(gain, _change_of_reward) for gain in gains)]
-    rows = ""
-    for panel, change in zip(panels, changes, strict=True):
+    rows: list[tuple[str, ...]] = []
+    for panel, change in zip(panels, _changes(gains, _change_of_reward), strict=True):
         low, high = mean_interval([*panel.rewards.values()])
-        mean, interval = typeset(short(panel.reward)), typeset(f"{short(low)} to {short(high)}")
-        rows += f'<tr><th scope="row">{escape(panel.label)}</th><td><b>{mean}</b></td><td>{interval}</td>{change}</tr>'
-    return (
-        '<section><h2>Held-out reward</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
-        "<th>mean</th><th>95% interval</th><th>change</th><th>95% interval</th>"
-        f'</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">Reward of an episode, the sum of its '
-        "channels. Intervals are Student's t; those of changes are of the differences on the same tasks.</p></section>"
+        rows.append((panel.label, short(panel.reward), f"{short(low)} to {short(high)}", *change))
+    return ResultTable(
+        title="Held-out reward",
+        head=("", "mean", "95% interval", *CHANGES),
+        rows=tuple(rows),
+        note="Reward of an episode, the sum of its channels. Intervals are Student's t; those of changes are of the "
+        "differences on the same tasks.",
     )
 
 
-def _success_table(panels: Sequence[Panel]) -> str:
-    changes = [_change(after.gain_over(before), points) for before, after in pairwise(panels)]
-    titles, note = "", "Intervals are Wilson's."
-    if changes:
-        changes.insert(0, '<td class="none">\u2013</td><td></td>')
-        titles = "<th>change</th><th>95% interval</th>"
-        note = (
-            "Intervals of rates are Wilson's. Changes are from the row above, on the same tasks, with Newcombe's "
-            "interval for paired proportions."
-        )
-    rows = "".join(_row(panel, change) for panel, change in zip(panels, changes or [""], strict=True))
-    return (
-        '<section><h2>Held-out success</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
-        '<th>solved</th><th>success</th><th>95% interval</th><th class="whisker"><span>0%</span><span>100%</span></th>'
-        f'{titles}</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">{note}</p></section>'
+def _success_table(panels: Sequence[Panel]) -> ResultTable:
+    gains = [after.gain_over(before) for before, after in pairwise(panels)]
+    rows: list[tuple[str, ...]] = []
+    for panel, change in zip(panels, _changes(gains, points), strict=True):
+        low, high = _interval(panel)
+        solved = f"{sum(panel.successes):,} of {len(panel.successes):,}"
+        rows.append((panel.label, solved, percent(panel.rate), f"{100 * low:.1f} to {percent(high)}", *change))
+    return ResultTable(
+        title="Held-out success",
+        head=("", "solved", "success", "95% interval", *CHANGES),
+        rows=tuple(rows),
+        note="Intervals of rates are Wilson's. Changes are from the row above, in points, on the same tasks, with "
+        "Newcombe's interval for paired proportions.",
     )
 
 
@@ -183,20 +201,12 @@ def _interval(panel: Panel) -> tuple[float, float]:
     return wilson(sum(panel.successes), len(panel.successes))
 
 
-def _row(panel: Panel, change: str) -> str:
-    low, high = _interval(panel)
-    return (
-        f'<tr><th scope="row">{escape(panel.label)}</th><td>{sum(panel.successes):,} of {len(panel.successes):,}</td>'
-        f'<td><b>{percent(panel.rate)}</b></td><td>{100 * low:.1f} to {percent(high)}</td><td class="whisker">'
-        f'<span class="track"><i style="left:{100 * low:.1f}%;right:{100 - 100 * high:.1f}%"></i>'
-        f'<b style="left:{100 * panel.rate:.1f}%"></b></span></td>{change}</tr>'
-    )
-
-
-def _change(gain: tuple[float, float, float] | None, write: Callable[[float], str]) -> str:
-    if gain is None:
-        return '<td class="none">other tasks</td><td></td>'
-    difference, low, high = gain
-    tone = "gain" if low > 0 else "lose" if high < 0 else "none"
-    change, interval = typeset(write(difference)), typeset(f"{write(low)} to {write(high)}")
-    return f'<td class="{tone}">{change}</td><td>{interval}</td>'
+def _changes(
+    gains: Sequence[tuple[float, float, float] | None], write: Callable[[float], str]
+) -> list[tuple[str, str]]:
+    """The change before each row, with its interval; none before the first."""
+    cells = [("\u2013", "")]
+    for gain in gains:
+        difference, low, high = gain or (math.nan, math.nan, math.nan)
+        cells.append((write(difference), f"{write(low)} to {write(high)}") if gain else ("other tasks", ""))
+    return cells

@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.view.alarm import Alarm
+
 Value: TypeAlias = int | float | str
 Row: TypeAlias = Mapping[str, Value]
 
@@ -43,13 +45,24 @@ class RisingReward:
     after: float
     success: float
 
-    def __str__(self) -> str:
-        return (
-            f"the reward {self.channel!r} rose from {self.before:.3g} to {self.after:.3g} over the {self.window} steps "
-            f"up to step {self.step}, and success stayed at {self.success:.1%}: the policy may learn the reward in "
-            "place of the task. Lower its weight or remove it, and look at the trees; reward_pair_accuracy is the "
-            "share of pairs in which a success is paid more than a failure"
+    @property
+    def alarm(self) -> Alarm:
+        """As an alarm."""
+        return Alarm(
+            kind=f"reward {self.channel}",
+            found=(
+                f"the reward {self.channel!r} rose from {self.before:.3g} to {self.after:.3g} over the {self.window} "
+                f"steps up to step {self.step}, and success stayed at {self.success:.1%}"
+            ),
+            meaning=(
+                "The policy may learn the reward in place of the task; reward_pair_accuracy is the share of pairs in "
+                "which a success is paid more than a failure"
+            ),
+            action="Lower its weight or remove it, and look at the trees",
         )
+
+    def __str__(self) -> str:
+        return str(self.alarm)
 
 
 def channels(rows: Sequence[Row]) -> list[str]:

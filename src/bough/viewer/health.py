@@ -1,11 +1,12 @@
-"""The health of a run, from its metrics, in sentences."""
+"""The health of a run, from its files, in sentences."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from bough.view import rising_rewards
+from bough.store import RunDirectory, StepLines
 
 Lines: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -14,6 +15,9 @@ RECENT = 10
 
 STAGES = ("grow", "appraise", "credit", "learn", "sync", "evaluate")
 """The timed stages of a step, in order."""
+
+MOST_CAUSES = 30
+"""Causes of failed episodes that are listed, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +89,19 @@ SIGNS = (
     ),
     Sign(
         title="Groups without a signal",
-        about="The share of tasks whose attempts all earn the same. They teach nothing.",
-        action="Over half of the attempts teach nothing: take tasks of another difficulty, more paths a task "
-        "(explorer.n), or a graded reward.",
+        about="The share of tasks in which no token has an advantage: all their episodes earn the same, and nothing is "
+        "learned from them. It does not depend on filters.",
+        action="Nothing is learned from over half of the episodes: take tasks of another difficulty, more episodes a "
+        "task (explorer.n), or a graded reward.",
+        metrics=("groups/without_signal",),
+        of="groups/total",
+        most=0.5,
+        unit="%",
+    ),
+    Sign(
+        title="Groups that filters dropped",
+        about="The share of tasks that a filter left out of the update.",
+        action="Over half of the tasks are left out: look at the filters, or take tasks of another difficulty.",
         metrics=("groups/dropped",),
         of="groups/total",
         most=0.5,
@@ -128,6 +142,24 @@ SIGNS = (
         unit="%",
     ),
     Sign(
+        title="Malformed calls",
+        about="The share of calls of tools that could not be read: no tool runs, and the policy reads why.",
+        action="Over a tenth can't be read: more demonstrations, or a grammar (parser='ToolCalls(grammar=true)').",
+        metrics=("calls/malformed",),
+        of="calls/total",
+        most=0.1,
+        unit="%",
+    ),
+    Sign(
+        title="Episodes without a call",
+        about="The share of episodes with tools in which the policy called none.",
+        action="Over half call no tool: more demonstrations, tasks that need a tool, or a model that calls tools.",
+        metrics=("calls/missing",),
+        of="train/paths",
+        most=0.5,
+        unit="%",
+    ),
+    Sign(
         title="Calls in another format",
         about="Calls of tools that look like those of another family of models: the policy gets no result for them.",
         action="Set policy.call_format to the family's format.",
@@ -138,7 +170,7 @@ SIGNS = (
     Sign(
         title="Failed episodes",
         about="Episodes that an error of the environment, a deadline or an engine ended; they are not trained on.",
-        action="Read the faults: the page Episodes has them under the outcome `failed`.",
+        action="Mend the causes, which stand below the signs.",
         metrics=("paths/failed",),
         most=0.0,
         counted=True,
@@ -157,27 +189,66 @@ SIGNS = (
         metrics=("memory/process_gib",),
         rises=1.5,
     ),
+    Sign(
+        title="Memory of an update",
+        about="The most memory that PyTorch had in use during an update, in GiB.",
+        action="It grew by half: episodes have become longer; set optimizer.memory_gib, or lower limits.turns.",
+        metrics=("memory/peak_gib",),
+        rises=1.5,
+    ),
 )
 
 
-def health(lines: Lines, window: int) -> dict[str, object]:
-    """The signs of a run, those out of bounds first, its alarms, and the seconds of each stage by step.
+def health(directory: RunDirectory, lines: Lines) -> dict[str, object]:
+    """The health of a run.
+
+        alarms   what the terminal reported, the newest first, each kind once: first and last step, times, and the
+                 sentences of `Alarm`
+        signs    those out of bounds first; see `Sign`
+        faults   the causes of failed episodes: the number of episodes, and the last step
+        stages   the seconds of each stage by step, and their sums over the whole run
 
     Args:
+        directory: The run's folder.
         lines: The rows of its metrics.
-        window: Steps over which rewards and success are compared, `health.reward_window`.
     """
     learned = [line for line in lines if line.get("phase") == "rl"]
     signs = [record for sign in SIGNS if (record := sign.record(learned))]
-    known = [{name: value for name, value in line.items() if value is not None} for line in learned]
+    by_step = {stage: [line.get(f"time/{stage}_s") for line in learned] for stage in STAGES}
+    spent = {stage: sum(seconds(line, stage) for line in lines) for stage in STAGES}
     return {
-        "alarms": [*map(str, rising_rewards(known, window))],
+        "alarms": _alarms(StepLines(directory.alarms).read()),
         "signs": sorted(signs, key=lambda each: not each["action"]),
-        "stages": {
-            "steps": [line["step"] for line in learned],
-            **{stage: [line.get(f"time/{stage}_s") for line in learned] for stage in STAGES},
-        },
+        "faults": _faults(StepLines(directory.faults).read()),
+        "stages": {"steps": [line["step"] for line in learned], "seconds": by_step, "total": spent},
     }
+
+
+def seconds(line: Mapping[str, Any], stage: str) -> float:
+    """The seconds of a stage in a row of metrics; 0 where it did not run."""
+    value = line.get(f"time/{stage}_s")
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _alarms(records: Lines) -> list[dict[str, object]]:
+    """One alarm a kind, the newest first."""
+    of_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        of_kind.setdefault(str(record.get("kind")), []).append(record)
+    newest = sorted(of_kind.values(), key=lambda each: -each[-1]["step"])
+    return [{**each[-1], "first": each[0]["step"], "times": len(each)} for each in newest]
+
+
+def _faults(records: Lines) -> list[dict[str, object]]:
+    """The causes of failed episodes, the most frequent first."""
+    count: Counter[str] = Counter()
+    last: dict[str, int] = {}
+    for record in records:
+        for cause, number in cast("Mapping[str, int]", record.get("faults", {})).items():
+            count[cause] += number
+            last[cause] = record["step"]
+    most = count.most_common(MOST_CAUSES)
+    return [{"cause": cause, "episodes": number, "last": last[cause]} for cause, number in most]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,16 +1,15 @@
 """The runs below some folders, as the viewer lists them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from bough.store import RunDirectory, StoreError
+from bough.store import RunDirectory, StoreError, run_status
 from bough.store.atomic import read_stored
-from bough.store.lock import holder
-from bough.viewer.health import STAGES
+from bough.viewer.health import STAGES, seconds
 from bough.viewer.metric_lines import MetricLines
+from bough.viewer.run_settings import piece_name, setting
 
 Row: TypeAlias = dict[str, object]
 
@@ -64,7 +63,7 @@ class Runs:
         """What the list shows of a run.
 
         name, path, world, policy, credit, objective, seed
-        state       "training" while a process trains it, "done" with its last policy, else "stopped"
+        state, why  "training", "done", "stopped" or "crashed", and the reason in a sentence; see `run_status`
         step, phase of the last metrics
         success     held-out: [first, last], each [rate, low, high] or None
         tokens      sampled so far; seconds in all stages
@@ -77,17 +76,19 @@ class Runs:
         rates = [
             [each.get(f"heldout/{part}") for part in ("success", "low", "high")] for each in (held[:1] + held[-1:])
         ]
-        training = bool(holder(directory / "run.lock"))
+        status = run_status(directory)
         return {
             "name": name,
             "path": str(directory),
             **shown,
-            "state": "training" if training else "done" if (directory / "final").is_dir() else "stopped",
+            "state": status.state,
+            "why": status.why,
+            "ended": status.at,
             "step": lines[-1]["step"] if lines else 0,
             "phase": lines[-1].get("phase", "") if lines else "",
             "success": rates,
             "tokens": sum(_number(each.get("speed/sampled_tokens")) for each in lines),
-            "seconds": sum(_number(each.get(f"time/{stage}_s")) for each in lines for stage in STAGES),
+            "seconds": sum(seconds(each, stage) for each in lines for stage in STAGES),
         }
 
     def metrics(self, name: str) -> list[dict[str, Any]]:
@@ -118,39 +119,16 @@ class Runs:
         Raises:
             StoreError: when `config.json` is damaged, or has no such field.
         """
-        found: Any = self.settings(name)
-        for field_name in fields:
-            if not isinstance(found, dict) or field_name not in found:
-                missing = ".".join(fields)
-                raise StoreError(f"{self.directory(name) / 'config.json'}: got no {missing}; need the file of a run")
-            found = cast("dict[str, Any]", found)[field_name]
-        return found
+        return setting(self.directory(name) / "config.json", self.settings(name), *fields)
 
     def settings(self, name: str) -> dict[str, Any]:
         """The settings of a run, as in its `config.json`."""
         return read_stored(self.directory(name) / "config.json")
 
-    def stamps(self) -> Mapping[str, tuple[int, int]]:
-        """A value for each run that changes when its metrics or trees do."""
-        return {
-            name: (_stamp(path / "metrics.jsonl"), _stamp(path / "trees")) for name, path in self.directories().items()
-        }
-
-
-def settings_rows(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Settings as rows: the field's path, and its value on one line."""
-    rows: dict[str, str] = {}
-    for field_name, value in settings.items():
-        if isinstance(value, dict):
-            inner = cast("dict[str, Any]", value)
-            if "piece" in inner:
-                rows[f"{prefix}{field_name}"] = _piece(inner)
-            rows |= settings_rows(
-                {key: each for key, each in inner.items() if key != "piece"}, f"{prefix}{field_name}."
-            )
-        elif not (prefix == "" and field_name == "piece"):
-            rows[f"{prefix}{field_name}"] = json.dumps(value)
-    return rows
+    def stamps(self) -> Mapping[str, tuple[int, ...]]:
+        """A value for each run that changes when its metrics, trees, alarms or status do."""
+        files = ("metrics.jsonl", "trees", "alarms.jsonl", "status.json")
+        return {name: tuple(_stamp(path / each) for each in files) for name, path in self.directories().items()}
 
 
 def _shown_settings(directory: Path) -> Row:
@@ -161,18 +139,13 @@ def _shown_settings(directory: Path) -> Row:
         world, method = config["world"], config["method"]
         return {
             "world": world["name"],
-            "policy": _piece(world["policy"]),
-            "credit": _piece(method["credit"]),
-            "objective": _piece(method["objective"]),
+            "policy": piece_name(world["policy"]),
+            "credit": piece_name(method["credit"]),
+            "objective": piece_name(method["objective"]),
             "seed": config["seed"],
         }
     except (LookupError, TypeError, AttributeError) as error:
         raise StoreError(f"{file}: got settings of no run ({error}); need the file as the run wrote it") from error
-
-
-def _piece(value: Mapping[str, Any] | None) -> str:
-    """The name of a piece in a `config.json`."""
-    return "none" if not value else str(value.get("piece", "")).rpartition(":")[2]
 
 
 def _number(value: object) -> float:

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +21,11 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.serve.address import names_loopback
 from bough.store import StoreError
-from bough.viewer.health import health
+from bough.viewer.parts import NoParts, Parts
 from bough.viewer.player import Player
-from bough.viewer.runs import Runs, settings_rows
+from bough.viewer.run_answers import RUN_ANSWERS, RunAnswer
+from bough.viewer.runs import Runs
+from bough.viewer.tree_answers import TreeAnswers
 from bough.viewer.trees import TreeRoutes, reads, run_in
 
 WEB = Path(__file__).with_name("web")
@@ -39,7 +42,14 @@ WATCH_S = 1.0
 COOKIE = "bough-viewer"
 
 
-def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "", local: bool = True) -> ASGIApp:
+def viewer_app(
+    runs: Runs,
+    branches: Path,
+    player: Player | None,
+    token: str = "",
+    local: bool = True,
+    parts: Parts | None = None,
+) -> ASGIApp:
     """The application.
 
     Args:
@@ -48,13 +58,12 @@ def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "
         player: Goes on from turns; None where nothing is played.
         token: What a visitor has to know, `?token=...` once; "" for nothing.
         local: Whether it listens on loopback alone: requests to other hosts are refused.
+        parts: The tokenizers and environments of the runs; None without: tokens are numbers, states have no picture.
     """
-    trees = TreeRoutes(runs=runs, folder=branches, player=player)
+    trees = TreeRoutes(runs=runs, folder=branches, player=player, answers=TreeAnswers(parts or NoParts()))
     read: dict[str, Callable[[Request], Mapping[str, object]]] = {
         "/api/runs": lambda _: {"runs": runs.rows()},
-        "/api/run/{run}": lambda request: _run(runs, run_in(request)),
-        "/api/run/{run}/metrics": lambda request: _metrics(runs, request),
-        "/api/run/{run}/health": lambda request: _health(runs, run_in(request)),
+        **{f"/api/run/{{run}}{end}": partial(_of_run, runs, answer) for end, answer in RUN_ANSWERS.items()},
     }
 
     def page(_: Request) -> Response:
@@ -75,19 +84,8 @@ def viewer_app(runs: Runs, branches: Path, player: Player | None, token: str = "
     return _Guarded(app, token=token, local=local)
 
 
-def _run(runs: Runs, name: str) -> dict[str, object]:
-    return {**runs.row(name, runs.directory(name)), "settings": settings_rows(runs.settings(name))}
-
-
-def _metrics(runs: Runs, request: Request) -> dict[str, object]:
-    after = request.query_params.get("after", "-1")
-    if not after.removeprefix("-").isdigit():
-        raise StoreError(f"got after={after!r:.40}; need a step")
-    return {"rows": [row for row in runs.metrics(run_in(request)) if row["step"] > int(after)]}
-
-
-def _health(runs: Runs, name: str) -> dict[str, object]:
-    return health(runs.metrics(name), int(runs.setting(name, "health", "reward_window")))
+def _of_run(runs: Runs, answer: RunAnswer, request: Request) -> Mapping[str, object]:
+    return answer(runs, run_in(request))
 
 
 def _events(request: Request, runs: Runs) -> Response:

@@ -55,18 +55,18 @@ class PerFile(Generic[Kept]):
     """What a function makes of each file, until the file changes.
 
     Attributes:
-        make: Makes it.
-        most: Files whose result stays in memory, the last used ones; None for all.
+        make: Makes it of a file and the name of a variant, such as a credit rule; "" for none.
+        most: Results that stay in memory, the last used ones; None for all.
     """
 
-    make: Callable[[Path], Kept]
+    make: Callable[[Path, str], Kept]
     most: int | None = None
-    _kept: "OrderedDict[Path, tuple[tuple[int, int], Kept]]" = field(
-        default_factory=OrderedDict[Path, tuple[tuple[int, int], Kept]], init=False
+    _kept: "OrderedDict[tuple[Path, str], tuple[tuple[int, int], Kept]]" = field(
+        default_factory=OrderedDict[tuple[Path, str], tuple[tuple[int, int], Kept]], init=False
     )
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def get(self, file: Path) -> Kept:
+    def get(self, file: Path, variant: str = "") -> Kept:
         """The result of a file.
 
         Raises:
@@ -78,12 +78,12 @@ class PerFile(Generic[Kept]):
             raise StoreError(f"{file}: there is no such file of trees") from error
         stamp = (stat.st_mtime_ns, stat.st_size)
         with self._lock:
-            if (found := self._kept.get(file)) is not None and found[0] == stamp:
-                self._kept.move_to_end(file)
+            if (found := self._kept.get((file, variant))) is not None and found[0] == stamp:
+                self._kept.move_to_end((file, variant))
                 return found[1]
-        made = self.make(file)
+        made = self.make(file, variant)
         with self._lock:
-            self._kept[file] = (stamp, made)
+            self._kept[file, variant] = (stamp, made)
             while self.most is not None and len(self._kept) > self.most:
                 self._kept.popitem(last=False)
         return made

@@ -11,8 +11,8 @@ from bough.tree import Credited, Ternary, counted, leaves, seat_of_task_id
 from bough.viewer.branches import Place, RunBranches
 from bough.viewer.credit_rules import apply_rule, credit_rules
 from bough.viewer.node_view import node_view
+from bough.viewer.parts import Parts
 from bough.viewer.path_rows import FLAGS, path_rows
-from bough.viewer.run_parts import RunParts
 from bough.viewer.stored_trees import FILES, PerFile, TreeName, read_file, step_files, tree_in
 from bough.viewer.turn_nodes import Turns, drawn, number
 
@@ -20,12 +20,16 @@ Answer: TypeAlias = dict[str, object]
 
 
 class TreeAnswers:
-    """The answers about the trees of run directories; the files that were used last stay in memory."""
+    """The answers about the trees of run directories; the files that were used last stay in memory.
 
-    def __init__(self) -> None:
-        self._files = PerFile(read_file, most=FILES)
+    Args:
+        parts: The tokenizers and environments of the runs.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._files = PerFile(self._read, most=FILES)
         self._steps = PerFile(self._step, most=FILES)
-        self._parts = RunParts()
+        self._parts = parts
 
     def trees(self, directory: Path) -> Answer:
         """The steps with stored trees, ascending, and the credit rules that can be chosen."""
@@ -43,7 +47,11 @@ class TreeAnswers:
         """
         return self._steps.get(_file(directory, step))
 
-    def _step(self, file: Path) -> Answer:
+    def _read(self, file: Path, rule: str) -> list[Credited]:
+        """The trees of a file, with the advantages of the run, or of another rule."""
+        return apply_rule(rule, [each.rewarded for each in self._files.get(file)]) if rule else read_file(file)
+
+    def _step(self, file: Path, _: str) -> Answer:
         step, trees = int(file.stem.removeprefix("step_")), self._files.get(file)
         summaries = [_summary(TreeName(step=step, index=index), each) for index, each in enumerate(trees)]
         return {"step": step, "trees": summaries, "paths": path_rows(step, trees)}
@@ -64,6 +72,8 @@ class TreeAnswers:
             "columns": drawn(credited),
             "group": [str(TreeName(step=name.step, index=index)) for index in same],
             "of_step": len(trees),
+            "previous": str(TreeName(step=name.step, index=name.index - 1)) if name.index else None,
+            "next": str(TreeName(step=name.step, index=name.index + 1)) if name.index + 1 < len(trees) else None,
         }
 
     def node(self, directory: Path, name: TreeName, place: Place, branches: RunBranches, rule: str = "") -> Answer:
@@ -103,8 +113,7 @@ class TreeAnswers:
         return found
 
     def _credited(self, directory: Path, name: TreeName, rule: str) -> list[Credited]:
-        trees = self._files.get(_file(directory, name.step))
-        return apply_rule(rule, [each.rewarded for each in trees]) if rule else trees
+        return self._files.get(_file(directory, name.step), rule)
 
 
 def _file(directory: Path, step: int) -> Path:

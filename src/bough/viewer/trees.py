@@ -1,7 +1,7 @@
 """The routes of trees, episodes and searches under `/api/run/NAME`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +14,6 @@ from bough.store import Checkpoints, StoreError
 from bough.store.atomic import stored_object
 from bough.tree import Credited
 from bough.viewer.branches import FILES, Place, RunBranches, preference, without_lesson
-from bough.viewer.evaluations import evaluations
 from bough.viewer.player import Moves, Player
 from bough.viewer.runs import Runs
 from bough.viewer.stored_trees import TreeName
@@ -41,7 +40,7 @@ class TreeRoutes:
     runs: Runs
     folder: Path
     player: Player | None
-    answers: TreeAnswers = field(default_factory=TreeAnswers)
+    answers: TreeAnswers
 
     def routes(self) -> list[Route]:
         """The routes."""
@@ -52,7 +51,6 @@ class TreeRoutes:
                 self._directory(request), int(request.path_params["step"])
             ),
             f"{run}/search": self._search,
-            f"{run}/evaluations": lambda request: evaluations(self._directory(request)),
             tree: lambda request: self.answers.tree(self._directory(request), _name(request), _rule(request)),
             f"{tree}/branches": self._branches,
             f"{tree}/node/{{place}}": lambda request: self.answers.node(

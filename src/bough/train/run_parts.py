@@ -22,7 +22,8 @@ from bough.viewer.token_texts import token_texts
 class RunParts:
     """The tokenizers and environments of runs, each loaded at its first use.
 
-    A run is loaded in the folder in which it began, which is that of the whole process meanwhile: paths are absolute.
+    See `bough.viewer.parts.Parts`. A run is loaded in the folder in which it began, which is that of the whole process
+    meanwhile: paths are absolute.
     """
 
     def __init__(self) -> None:
@@ -31,10 +32,7 @@ class RunParts:
         self._pictures: dict[Path, _Pictures] = {}
 
     def pieces(self, directory: Path, task_id: str) -> tuple[Pieces, str]:
-        """The function from tokens to texts for the trees of a task, and "".
-
-        Where the tokenizer can't be loaded the texts are the tokens' numbers, and the second value is the reason.
-        """
+        """See `Parts`."""
         seat = seat_of_task_id(task_id)
         with self._lock:
             if (directory, seat) not in self._pieces:
@@ -42,11 +40,7 @@ class RunParts:
             return self._pieces[directory, seat]
 
     def picture(self, directory: Path, tree: Tree, node: int) -> str | None:
-        """The state after the turn of a node as SVG; None where the environment has no view.
-
-        Raises:
-            ValueError: when the environment does not accept the path, or its view is no SVG.
-        """
+        """See `Parts`."""
         with self._lock:
             if directory not in self._pictures:
                 with PROCESS_FOLDER, RunDirectory.open(directory).in_its_folder() as run:
