@@ -7,8 +7,8 @@ from tests.small import run as small
 
 from bough.config import dump
 from bough.store import Metrics, RunDirectory, write_json
-from bough.train import Run
 from bough.store.heldout import heldout_file
+from bough.train import Run
 
 BEFORE = small().warmup_steps
 """Steps before the first one of reinforcement."""

@@ -21,6 +21,7 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.serve.address import names_loopback
 from bough.store import StoreError
+from bough.viewer.comparisons import comparison, comparison_rows
 from bough.viewer.parts import NoParts, Parts
 from bough.viewer.player import Player
 from bough.viewer.run_answers import RUN_ANSWERS, RunAnswer
@@ -63,6 +64,8 @@ def viewer_app(
     trees = TreeRoutes(runs=runs, folder=branches, player=player, answers=TreeAnswers(parts or NoParts()))
     read: dict[str, Callable[[Request], Mapping[str, object]]] = {
         "/api/runs": lambda _: {"runs": runs.rows()},
+        "/api/comparisons": lambda _: comparison_rows(runs),
+        "/api/comparison/{name}": lambda request: comparison(runs, request.path_params["name"]),
         **{f"/api/run/{{run}}{end}": partial(_of_run, runs, answer) for end, answer in RUN_ANSWERS.items()},
     }
 

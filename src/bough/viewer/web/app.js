@@ -5,6 +5,7 @@ import { el } from "./dom.js";
 
 const ROUTES = [
   [/^\/?$|^\/runs$/, "runs", []],
+  [/^\/comparison\/([^/]+)$/, "compare", ["comparison"]],
   [/^\/run\/([^/]+)$/, "run", ["run"]],
   [/^\/run\/([^/]+)\/health$/, "health", ["run"]],
   [/^\/run\/([^/]+)\/find$/, "find", ["run"]],
@@ -27,7 +28,7 @@ async function open() {
     const [match, view, names] = found;
     const params = Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1])]));
     crumbs(params, view);
-    document.title = [params.tree, params.run, "Bough"].filter(Boolean).join(" · ");
+    document.title = [params.tree, params.run ?? params.comparison, "Bough"].filter(Boolean).join(" · ");
     const { show } = await import(`./views/${view}.js`);
     const root = el("div", { class: `view view-${view}` });
     // In the page before it is filled: a view measures its size and reads the colours of the style sheet.
@@ -43,11 +44,12 @@ async function open() {
   }
 }
 
-function crumbs({ run, tree }, view) {
+function crumbs({ run, tree, comparison }, view) {
   const base = run && `#/run/${encodeURIComponent(run)}`;
   const link = (href, words, name) => el("a", { href, "aria-current": name === view ? "page" : null }, words);
   document.querySelector("#crumbs").replaceChildren(
     link("#/runs", "Runs", "runs"),
+    ...(comparison ? [link(`#/comparison/${encodeURIComponent(comparison)}`, `Comparison ${comparison}`, "compare")] : []),
     ...(run ? [link(base, run, "run"), link(`${base}/health`, "Health", "health"), link(`${base}/find`, "Episodes", "find")] : []),
     ...(tree ? [el("a", { href: `${base}/tree/${tree}`, "aria-current": "page" }, `Tree ${tree}`)] : []),
   );

@@ -10,11 +10,11 @@ const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [1, 2], [12, 4]];
  * @param title Over the curves. @param series Each `{ name, steps, values, low?, high?, at? }`; `at` chooses its colour.
  * @returns An element, with `destroy`.
  */
-export function chart(title, series, { percent = false, height = 190 } = {}) {
+export function chart(title, series, { percent = false, height = 190, unit = "step" } = {}) {
   const steps = [...new Set(series.flatMap((each) => each.steps))].sort((a, b) => a - b);
   const place = new Map(steps.map((step, at) => [step, at]));
   const data = [steps];
-  const lines = [{ label: "step" }];
+  const lines = [{ label: unit }];
   const hidden = [];
   const bands = [];
   const style = getComputedStyle(document.documentElement);

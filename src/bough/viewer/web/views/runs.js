@@ -29,17 +29,19 @@ class RunsView {
     this.table = el("div", { class: "scroll" });
     this.curves = el("div", { class: "charts" });
     this.differences = el("div", {});
+    this.comparisons = el("div", {});
     const filter = el("input", { type: "search", placeholder: "filter by name, method, world", "aria-label": "filter runs" });
     filter.addEventListener("input", () => {
       this.words = filter.value.toLowerCase();
       this.draw();
     });
-    root.append(el("div", { class: "row head" }, el("h1", {}, "Runs"), filter), this.table, this.curves, this.differences);
+    root.append(el("div", { class: "row head" }, el("h1", {}, "Runs"), filter), this.comparisons, this.table, this.curves, this.differences);
   }
 
   async load() {
-    const { runs } = await this.api.get("/api/runs");
+    const [{ runs }, { comparisons }] = await Promise.all([this.api.get("/api/runs"), this.api.get("/api/comparisons")]);
     this.runs = runs;
+    this.comparisons.replaceChildren(...(comparisons.length ? [comparisonList(comparisons)] : []));
     const whole = runs.filter((run) => !run.damaged);
     this.chosen ??= new Set(whole.slice(-2).map((run) => run.name));
     this.draw();
@@ -119,6 +121,13 @@ class RunsView {
     for (const each of this.charts) each.destroy();
     this.charts = [];
   }
+}
+
+function comparisonList(comparisons) {
+  return el("section", {}, el("h2", {}, "Comparisons"), el("ul", {}, ...comparisons.map((each) => each.damaged
+    ? el("li", {}, `${each.name}: `, el("span", { class: "bad" }, each.damaged))
+    : el("li", {}, el("a", { href: `#/comparison/${encodeURIComponent(each.name)}` }, each.name),
+      `: ${each.method.join(", ")} on ${each.world.join(", ")}, ${each.runs} runs`))));
 }
 
 function differences(loaded) {
