@@ -45,7 +45,7 @@ from bough.store import RunDirectory
 from bough.train import start
 from bough.train.train_reward import train_reward
 from bough.tree import PathScore, Rewarded, Ternary, Tree, path_score, path_view, text_in
-from compare import interval
+from interval import interval
 from machine import machine
 
 WORLDS = ("linear_programs",)

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
+from bough.compare import holm
+
 DOCS = Path(__file__).parents[1] / "docs"
 ROW = re.compile(r"^\| (?P<claim>.+?) \| (?P<verdict>.+?) \| (?P<figure>.+?) \| \[.+?\]\((?P<page>[\w/]+\.md)\) \|$")
 DIFFERENCE = re.compile(r"^([+-]\d+\.\d) \(([+-]\d+\.\d) to ([+-]\d+\.\d)\)$")
@@ -38,15 +40,6 @@ class Judged:
     p: float
     corrected: float
     verdict: str
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """The p-values of several comparisons after Holm's correction (Scand. J. Statist. 6, 1979), [n]."""
-    order = np.argsort(p)
-    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    found = np.empty(len(p))
-    found[order] = np.minimum(adjusted, 1.0)
-    return found
 
 
 def p_value(figure: str, seeds: int) -> float:
@@ -83,7 +76,7 @@ def judge(claims: str) -> Iterator[Judged]:
         if family is None or not seeds:
             continue
         values = np.asarray([p_value(each, seeds) for each in family])
-        p, corrected = values[family.index(figure)], holm(values)[family.index(figure)]
+        p, corrected = values[family.index(figure)], holm(values.tolist())[family.index(figure)]
         verdict = "held" if figure.startswith("+") else "refuted"
         verdict = "open" if p >= 0.05 else verdict if corrected < 0.05 else f"{verdict}, uncorrected"
         yield Judged(claim=row["claim"], stated=row["verdict"], p=p, corrected=corrected, verdict=verdict)

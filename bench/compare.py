@@ -15,24 +15,21 @@ world's own reward is held against whole methods that pay more; a judge of steps
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the run with the fewest in all,
 between its two nearest evaluations. With `staleness` every batch is as old as its bound allows: an update waits until
 the batches of all later steps that may grow are complete. With `processes` GRPO runs in one process, with ranks,
-workers and engines on Ray, and with vLLM, by the Python that VLLM_PYTHON names. Prints a Markdown table; runs that are
-there already are read, not repeated.
+workers and engines on Ray, and with vLLM, by the Python that VLLM_PYTHON names. Prints the tables of `bough compare`;
+runs that are there already are read, not repeated.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from bough.cli.find import find_run
+from bough.compare import Contestant, Reading, compare_runs
 from bough.config import override
 from bough.credit import Archer, Empg, Gae, Gigpo, Grpo, Hgpo, Salt, StepGrpo, TreePs, TurnPpo, rloo
 from bough.critics import UtteranceCritic, ValueHead
@@ -42,15 +39,12 @@ from bough.launch import Ray
 from bough.objective import Reinforce, Tis, ValueClip, add
 from bough.policy import Pretrained
 from bough.rollout import Rollouts
-from bough.store import RunDirectory, read_metrics
-from bough.train import Run, Warmup, load_run, read_heldout, start
+from bough.store import RunDirectory, run_status
+from bough.train import Run, Warmup, load_run, start
 from bough.train.growing import GrowingBatches
 from bough.worlds.search import SearchQa
 from machine import machine
 from simulated_judge import SimulatedJudge
-
-T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
-"""By number of seeds, how many standard errors of a mean make half of its 95 % interval (Student)."""
 
 
 def _critic(run: Run) -> Run:
@@ -221,33 +215,15 @@ def main() -> None:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         if not arguments.start:
             list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
-        todo = [(method, seed) for seed in seeds for method in methods]
+            todo = [(method, seed) for seed in seeds for method in methods]
         list(pool.map(lambda each: _process(arguments, *each), todo))
-    curves = {each: _curve(_directory(arguments, *each)) for each in todo}
-    budget = min(tokens[-1] for tokens, _ in curves.values())
-    rates = {
-        method: 100 * np.asarray([np.interp(budget, *curves[method, seed]) for seed in seeds]) for method in methods
-    }
-    starts = 100 * np.asarray([curves["GRPO", seed][1][0] for seed in seeds])
     base = f"{arguments.recipe} --on {arguments.on}" if arguments.on else arguments.recipe
-    print(f"`{' '.join([base, *arguments.changes])}`: held-out success after {budget:,.0f} sampled tokens\n")
-    print(
-        "| method | held-out success, % | gain over the warm-up | against GRPO | after the last step, % "
-        "| against GRPO there | tokens | minutes a run |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    last = {method: 100 * np.asarray([curves[method, seed][1][-1] for seed in seeds]) for method in methods}
-    for method, rate in rates.items():
-        tokens = np.mean([curves[method, seed][0][-1] for seed in seeds])
-        minutes = np.mean([_minutes(_directory(arguments, method, seed)) for seed in seeds])
-        against, against_last = (
-            "" if method == "GRPO" else interval(values[method] - values["GRPO"], sign=True) for values in (rates, last)
-        )
-        gain = interval(rate - starts, sign=True)
-        print(
-            f"| {method} | {interval(rate)} | {gain} | {against} | {interval(last[method])} | {against_last} "
-            f"| {tokens:,.0f} | {minutes:.1f} |"
-        )
+    print(f"`{' '.join([base, *arguments.changes])}`\n")
+    runs = [
+        Contestant(method=method, world=base, seed=seed, directory=_directory(arguments, method, seed).path)
+        for method, seed in todo
+    ]
+    print(compare_runs(runs, Reading(against=next(iter(methods)))))
     threads = load_run(_directory(arguments, "GRPO", 0)).world.execution.threads
     print(f"\n{arguments.seeds} seeds, {arguments.jobs} runs at a time; {machine(threads)}")
 
@@ -279,8 +255,7 @@ def _directory(arguments: argparse.Namespace, method: str, seed: int | str) -> R
 def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
     """Train one method on one seed, unless that is done, as a process of its own."""
     directory = _directory(arguments, method, seed)
-    timing = directory.path / "minutes.json"
-    if timing.is_file():
+    if directory.config.is_file() and run_status(directory.path).state == "done":
         return
     command = [
         sys.executable,
@@ -292,11 +267,9 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
         *([f"--on={arguments.on}"] if arguments.on else []),
         *([f"--start={arguments.start}"] if arguments.start else []),
     ]
-    begin = time.perf_counter()
     # One thread each: two processes that share two cores must not have four.
     alone = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run([*command, "--one", method, str(seed)], check=True, stdout=sys.stderr, env=alone)
-    timing.write_text(json.dumps((time.perf_counter() - begin) / 60))
 
 
 def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
@@ -317,28 +290,6 @@ async def _take_oldest(self: GrowingBatches, step: int) -> Rollouts:
     for each in self.steps:
         await self.complete(each)
     return self.pop(step)
-
-
-def _curve(directory: RunDirectory) -> tuple[list[float], list[float]]:
-    """Sampled tokens so far at each evaluation, and held-out success there."""
-    rows = read_metrics(directory.metrics)
-    sampled = np.cumsum([float(row.get("speed/sampled_tokens") or 0.0) for row in rows])
-    so_far = {int(float(row["step"])): float(tokens) for row, tokens in zip(rows, sampled, strict=True)}
-    results = {step: np.mean(list(tasks.values())) for step, tasks in sorted(read_heldout(directory).items())}
-    return [so_far[step] for step in results], [float(rate) for rate in results.values()]
-
-
-def _minutes(directory: RunDirectory) -> float:
-    return float(json.loads((directory.path / "minutes.json").read_text()))
-
-
-def interval(values: np.ndarray, *, sign: bool = False) -> str:
-    """A mean over seeds, with Student's 95 % interval."""
-    mean, count = float(values.mean()), len(values)
-    if count < 2:
-        return f"{mean:+.1f}" if sign else f"{mean:.1f}"
-    half = T_95[count] * float(values.std(ddof=1)) / count**0.5
-    return f"{mean:+.1f} ({mean - half:+.1f} to {mean + half:+.1f})" if sign else f"{mean:.1f} ± {half:.1f}"
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ from bough.objective import ValueClip
 from bough.policy import Pretrained
 from bough.store import RunDirectory
 from bough.train import Run, Warmup, start
-from compare import T_95, interval
 from curve import write_curves
+from interval import half_interval, interval
 from machine import machine
 
 DISCOUNT = 0.9
@@ -174,9 +174,7 @@ def _cell(rates: list[float]) -> str:
 def _mean(rates: list[float]) -> tuple[float, float]:
     """In percent, with half of its 95 % interval."""
     values = 100 * np.asarray(rates)
-    return float(values.mean()), T_95.get(len(values), 0.0) * float(values.std(ddof=min(1, len(values) - 1))) / len(
-        values
-    ) ** 0.5
+    return float(values.mean()), half_interval(values)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from bough.explore import Chains, Forks
 from bough.objective import Reinforce, ValueClip, add
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, read_heldout, resume, start
-from compare import T_95, interval
+from interval import half_interval, interval
 from machine import machine
 from page import DOCS, write
 from panels import Axis, Panel, Point, write_panels
@@ -260,9 +260,7 @@ def _percent(shares: Sequence[float]) -> np.ndarray:
 
 def _point(x: float, shares: Sequence[float]) -> Point:
     values = _percent(shares)
-    count = len(values)
-    half = T_95[count] * float(values.std(ddof=1)) / count**0.5 if count > 1 else 0.0
-    return Point(x=float(x), mean=float(values.mean()), half=half)
+    return Point(x=float(x), mean=float(values.mean()), half=half_interval(values))
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def compare(
         seeds: Seeds of each method on each world, from 0; 5 if None.
         reading: What is held equal, sampled tokens if None; how much of it, where runs end; and what is compared.
         jobs: Runs at a time; one a core, or one with a GPU, if None.
-        out: The folder of the runs and of the result; `runs/compare` for methods, none for runs.
+        out: The folder of the runs and of the result; for methods `runs/compare_WORLD`, for runs none if None.
         retry: Whether runs that failed are tried again.
 
     Raises:

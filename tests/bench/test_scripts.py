@@ -32,7 +32,6 @@ SLOW = {
     "chaos": "--strikes 1 --steps 2 --every-s .1",
     "cluster_plans": "--steps 1",
     "compare": f"credit {SHORT} --seeds 1 --methods GRPO --on frozenlake --recipe grpo",
-    "gains": f"grpo --on frozenlake --seeds 1 {SHORT}",
     "generation": "--size tiny --rounds 1 --threads 1",
     "judges": "--tasks 2 --rounds 1",
     "logprob": "--vocabularies 300 --rounds 1",

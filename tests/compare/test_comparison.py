@@ -127,7 +127,14 @@ def test_pairs_are_judged_after_correction(tmp_path: Path) -> None:
     assert "c against a on small: these runs show a difference of" in found.text
     only = compare_runs(contestants(places), Reading(against="b"))
     assert [(each.method, each.against) for each in only.pairs] == [("a", "b"), ("c", "b")]
-    assert table(only)[1][:6] == ["a", "24.0 %", table(only)[1][2], "+24.0", table(only)[1][4], "5"]
+    assert table(only)[1][:6] == [
+        "a",
+        "24.0 %",
+        table(only)[1][2],
+        "+24.0",
+        table(only)[1][4],
+        "20.0, 30.0, 20.0, 30.0, 20.0",
+    ]
 
 
 def test_worlds_are_compared_apart_and_together(tmp_path: Path) -> None:
@@ -182,7 +189,7 @@ def test_failed_runs_and_tasks_are_named(tmp_path: Path) -> None:
     assert len(found.cells[0].tasks) == 29
     assert "1 held-out task left out" in found.text
     assert "- b on small, seed 2, has no result: no \\| signal at all" in found.text
-    assert [row[5] for row in table(found)[1:3]] == ["2", "2 (1 failed)"]
+    assert table(found)[2][5].split(", ")[2:] == ["failed"]
     alone = compare_runs([*runs[:2], failed])
     assert (alone.pairs, [*map(bool, (each.seeds for each in alone.cells))]) == ([], [True, False])
 

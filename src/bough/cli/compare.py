@@ -57,7 +57,7 @@ def compare_targets(
     directories = _run_directories(targets)
     if directories is None:
         settings = _Settings(targets, changes, on, policy, seeds)
-        folder = _folder(settings, reading, out or Path("runs/compare"), retry=retry)
+        folder = _folder(settings, reading, out, retry=retry)
         with _ends_at_sigterm():
             folder.train(_jobs(jobs), tell)
         runs, out, reading = folder.runs, folder.path, replace(reading, amount=folder.grid.amount(reading.budget))
@@ -112,8 +112,8 @@ class _Settings:
         if given:
             raise ConfigError(f"got runs that are there, and {given[0]}; need methods to train with it, or nothing")
 
-    def grid(self, stop: Sequence[str]) -> Grid:
-        """The grid, when all its runs can begin."""
+    def grid(self, stop: Sequence[str]) -> tuple[Grid, list[str]]:
+        """The grid, when all its runs can begin, and the names of its worlds."""
         grid = Grid(
             methods=tuple(self.methods),
             worlds=tuple(self.on) or ("",),
@@ -121,11 +121,13 @@ class _Settings:
             changes=(*self.changes, *stop),
             policy=self.policy or "",
         )
+        found: list[str] = []
         for world in grid.worlds:
             names = {self._check(method, world, grid.changes) for method in grid.methods}
             if len(names) > 1:
                 raise ConfigError(f"got methods on {' and '.join(sorted(names))}; need one world for all: --on WORLD")
-        return grid
+            found += names
+        return grid, found
 
     def _check(self, method: str, world: str, changes: Sequence[str]) -> str:
         """Check a run; returns the name of its world."""
@@ -162,13 +164,14 @@ def _run_directories(targets: Sequence[str]) -> list[Path] | None:
     return [run for runs in inside for run in runs] or None
 
 
-def _folder(given: _Settings, reading: Reading, out: Path, *, retry: bool) -> GridFolder:
+def _folder(given: _Settings, reading: Reading, out: Path | None, *, retry: bool) -> GridFolder:
     """The folder of the grid: a new one, or one that is there, with what is added."""
     if not given.methods:
         raise ConfigError("got nothing to compare; need methods, or run directories")
     if not (Path(given.methods[0]) / FILE).is_file():
         stop = [] if reading.amount is None else [f"stop_{reading.budget}={reading.amount:.15g}"]
-        return GridFolder.open(out, given.grid(stop), retry=retry)
+        grid, names = given.grid(stop)
+        return GridFolder.open(out or Path("runs", "_".join(("compare", *names))), grid, retry=retry)
     path = Path(given.methods[0])
     replace(given, seeds=None).refuse()
     folder = GridFolder.open(path, retry=retry)

@@ -85,7 +85,7 @@ def compare_methods(
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time; one a core, one with a GPU, if not given.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the runs and of the result; runs/compare for methods.")
+        Path | None, typer.Option(help="Folder of the runs and of the result; runs/compare_WORLD for methods.")
     ] = None,
     parquet: Annotated[Path | None, typer.Option(help="A Parquet file with each task of each evaluation.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
@@ -96,7 +96,7 @@ def compare_methods(
 
     bough compare grpo gigpo 'dapo(high=0.3)' --on sokoban --on frozenlake --budget tokens=200000
 
-    bough compare runs/compare --seeds 10
+    bough compare runs/compare_sokoban_frozenlake --seeds 10
 
     bough compare runs/a runs/b --against a --measure reward
     """

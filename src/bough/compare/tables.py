@@ -33,7 +33,7 @@ def _world(found: Comparison, world: str) -> str:
     lines = [
         f"**{_cell(world)}**: held-out {measure} {at}, {count} tasks",
         "",
-        f"| method | {measure} | 95 % interval | gain | 95 % interval | seeds | sampled tokens | actions | time |",
+        f"| method | {measure} | 95 % interval | gain | 95 % interval | by seed | sampled tokens | actions | time |",
         "|---|---|---|---|---|---|---|---|---|",
         *(_cell_row(each) for each in cells),
     ]
@@ -41,8 +41,12 @@ def _world(found: Comparison, world: str) -> str:
 
 
 def _cell_row(cell: Cell) -> str:
-    failed = f" ({len(cell.failures)} failed)" if cell.failures else ""
-    seeds = f"{len(cell.seeds)}{failed}"
+    own = (
+        [_number(float(each), cell.measure).removesuffix(" %") for each in cell.values.mean(axis=1)]
+        if cell.seeds
+        else []
+    )
+    seeds = ", ".join([*own, *(["failed"] * len(cell.failures))])
     if not cell.seeds:
         return f"| {_cell(cell.method)} | none | | | | {seeds} | | | |"
     low, high = (_number(each, cell.measure) for each in (cell.low, cell.high))
