@@ -6,7 +6,7 @@ from bough.store.atomic import explain_full_disk
 from bough.train.recorder import StoredHeldout, read_heldout_results
 from bough.train.run import Run
 from bough.tree import Credited, groups
-from bough.view import Panel, Report, headline, rising_rewards, write_report
+from bough.view import Panel, Report, headline, reward_findings, write_report
 
 
 def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
@@ -23,7 +23,7 @@ def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
     written = sorted(directory.trees.glob("step_*.safetensors"))
     credited = read_trees(written[-1], Credited) if written else []
     metrics = read_metrics(directory.metrics) if directory.metrics.is_file() else []
-    rising = rising_rewards(metrics, run.health.reward_window)
+    found = reward_findings(metrics, run.health.reward_window)
     report = Report(
         name=run.name,
         recipe=f"{type(run.method.credit).__name__} and {type(run.method.objective).__name__} on {run.world.name}",
@@ -32,7 +32,7 @@ def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
         metrics=metrics,
         panels=panels(run, directory),
         groups=groups(credited),
-        notes=(*((note,) if note else ()), *_late(run), *map(str, rising)),
+        notes=(*((note,) if note else ()), *_late(run), *map(str, found)),
     )
     with explain_full_disk(directory.report, None):
         write_report(directory.report, report)

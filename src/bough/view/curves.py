@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bough.view.chart import Chart, Series
+from bough.view.falling_checks import CHECK, checks_in
 from bough.view.rising_rewards import MEAN, Row, channels, of_channel
 
 AGREEMENT = "judge/agreement_"
@@ -50,6 +51,7 @@ def curves(rows: Sequence[Row], *, graded: bool = False) -> list[Chart]:
     shares = [dict(row) | _shares(row) for row in rows]
     charts.append(_chart("Shares of an update, tokens over their mean", shares, {"least": "least", "most": "most"}))
     charts += [each for name in channels(rows) for each in _channel(name, rows, warmup)]
+    charts += [_check(name, rows, warmup) for name in checks_in(rows)]
     charts += _judges(rows, warmup)
     # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
     for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
@@ -82,13 +84,20 @@ def _channel(name: str, rows: Sequence[Row], warmup: float | None) -> list[Chart
     """The mean of a reward channel, its pair accuracy, and the share of groups in which it differs."""
     label = name.replace(MEAN, "", 1)
     shares = {
-        of_channel(name, "reward_pair_accuracy"): "pair accuracy",
-        of_channel(name, "reward_nonzero_std"): "groups with std > 0",
+        of_channel(name, "pair_accuracy"): "pair accuracy",
+        of_channel(name, "nonzero_std"): "groups with std > 0",
     }
     return [
         _chart(f"Reward {label}, mean per path", rows, {name: label}, warmup=warmup),
         _chart(f"Reward {label}: pair accuracy, groups with std > 0", rows, shares, True, warmup),
     ]
+
+
+def _check(name: str, rows: Sequence[Row], warmup: float | None) -> Chart:
+    """The mean of a check on held-out episodes, with its interval, and in training."""
+    check = name.replace(CHECK, "", 1)
+    held, ends = f"heldout/{CHECK}{check}", (f"heldout/check_low/{check}", f"heldout/check_high/{check}")
+    return _heldout(f"Check {check}, mean per path (not trained on)", rows, warmup, held, ends, name)
 
 
 def _judges(rows: Sequence[Row], warmup: float | None) -> list[Chart]:
