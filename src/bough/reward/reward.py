@@ -56,7 +56,7 @@ def _checked(reward: Reward, group: Sequence[Tree], field: str) -> list[Mapping[
     """
     piece = f"{field}={type(reward).__name__}"
     with contained(piece):
-        returned: object = reward(group)
+        returned = cast("object", reward(group))
     need = "one mapping of channels, name to [N] numbers, for each tree, in their order"
     if not isinstance(returned, Sequence) or isinstance(returned, str):
         raise StageError(f"{piece}: got {describe(returned)}; need a list with {need}")

@@ -28,13 +28,13 @@ Line k of `step_000012.jsonl` is one object:
 
     {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
 
-A tree with checks has "checks": [NAME, ...]. A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
-tree with seats has "seats": name, payoffs and successes by node. A tree that was sampled under a grammar has
-"allowed_sets": each set's bytes, compressed by zlib, in base64. The task has "start" if it has one, the counts are
-those of `RolloutCounts`; numbers that are not finite are null. The header's `__metadata__` contains the format, the
-stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file
-itself, that is of the header without this checksum, as JSON with sorted keys and no blanks, followed by the columns. A
-file of an earlier format has no checksum of itself and is refused.
+A tree with checks has "checks": [NAME, ...]. A tree with columns of appraisers has "appraisals": by column and node
+[value, verdict, votes, questions, tokens]. A tree with seats has "seats": name, payoffs and successes by node. A tree
+that was sampled under a grammar has "allowed_sets": each set's bytes, compressed by zlib, in base64. The task has
+"start" if it has one, the counts are those of `RolloutCounts`; numbers that are not finite are null. The header's
+`__metadata__` contains the format, the stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums:
+of the JSONL file, and of the file itself, that is of the header without this checksum, as JSON with sorted keys and no
+blanks, followed by the columns. A file of an earlier format has no checksum of itself and is refused.
 """
 
 import hashlib
@@ -202,14 +202,12 @@ def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
 def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
     columns: Columns = join_trees([_tree(each) for each in stages])
     rewarded = [each for each in map(_rewarded, stages) if each]
-    for kind, each_of in (
-        ("channel", [each.channels for each in rewarded]),
-        ("check", [each.checks for each in rewarded]),
-    ):
-        for name in dict.fromkeys(name for values in each_of for name in values):
-            nodes = [each.tree.nodes for each in rewarded]
-            paid = [values.get(name, np.full(n, np.nan)) for values, n in zip(each_of, nodes, strict=True)]
-            columns[f"{kind}/{name}"] = join_column(np.dtype(np.float64), paid)
+    for kind in ("channel", "check"):
+        paid = [each.channels if kind == "channel" else each.checks for each in rewarded]
+        for name in dict.fromkeys(name for own in paid for name in own):
+            none = (np.full(each.tree.nodes, np.nan) for each in rewarded)
+            values = [own.get(name, nan) for own, nan in zip(paid, none, strict=True)]
+            columns[f"{kind}/{name}"] = join_column(np.dtype(np.float64), values)
     if credited := [each for each in stages if isinstance(each, Credited)]:
         advantages = [each.path_advantage for each in credited]
         columns["first_entry"] = np.cumsum([0, *map(len, advantages)]).astype(np.int64)

@@ -39,8 +39,8 @@ class HeldoutResult:
         rewards: Task id to the reward of its path, the sum of its channels; without channels that read the answers of
             appraisers, which held-out paths do not have.
         channels: By reward channel, its mean over the paths.
-        checks: By check, task id to its sum over the path (`evaluation.checks`); without checks that read the answers of
-            appraisers.
+        checks: By check, task id to its sum over the path (`evaluation.checks`); without checks that read the answers
+            of appraisers.
         graded: Whether the reward is more than success: successes, or failures, have several values, by the channels
             "env" and "success", or by all channels where a run has neither.
     """

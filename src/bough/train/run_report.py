@@ -3,7 +3,7 @@
 from bough.config.config import dump
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.store.atomic import explain_full_disk
-from bough.train.recorder import StoredHeldout, read_heldout_results
+from bough.store.heldout import StoredHeldout, read_heldout_results
 from bough.train.run import Run
 from bough.tree import Credited, groups
 from bough.view import Panel, Report, headline, reward_findings, write_report

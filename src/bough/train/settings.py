@@ -141,9 +141,9 @@ class Evaluation:
         temperature: Sampling temperature; 0 is greedy.
         seed: Seed of the held-out tasks and of their episodes, whatever the run's seed: runs of several seeds are
             compared on the same tasks.
-        checks: Rewards that are measured on the trees of every training step and on held-out episodes, and never trained
-            on: a second look at what the trained rewards pay for. Metrics `check/NAME` have their means. A check may
-            read the columns of appraisers; held-out episodes have none, so it is not measured there.
+        checks: Rewards that are measured on the trees of every training step and on held-out episodes, and never
+            trained on: a second look at what the trained rewards pay for. Metrics `check/NAME` have their means. A
+            check may read the columns of appraisers; held-out episodes have none, so it is not measured there.
     """
 
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))

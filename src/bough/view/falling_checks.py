@@ -46,8 +46,8 @@ class FallingCheck:
                 f"the check {self.check!r} fell from {self.before:.3g} to {self.after:.3g} over the {self.window} "
                 f"steps up to step {self.step}, and {self.rising} rose from {self.rose[0]:.3g} to {self.rose[1]:.3g}"
             ),
-            meaning="What is rewarded and what the check measures part: the policy may have found a way around the task",
-            action="Look at the best-paid episodes (`bough view`, page Rewards), and mend the reward that pays for them",
+            meaning="The policy may have found a way to be paid without what the check measures",
+            action="Look at the best-paid episodes (`bough view`, page Rewards) and change what pays for them",
         )
 
     def __str__(self) -> str:
