@@ -7,6 +7,7 @@ const ROUTES = [
   [/^\/?$|^\/runs$/, "runs", []],
   [/^\/run\/([^/]+)$/, "run", ["run"]],
   [/^\/run\/([^/]+)\/health$/, "health", ["run"]],
+  [/^\/run\/([^/]+)\/rewards$/, "rewards", ["run"]],
   [/^\/run\/([^/]+)\/find$/, "find", ["run"]],
   [/^\/run\/([^/]+)\/tree\/([^/]+)$/, "tree", ["run", "tree"]],
 ];
@@ -48,7 +49,7 @@ function crumbs({ run, tree }, view) {
   const link = (href, words, name) => el("a", { href, "aria-current": name === view ? "page" : null }, words);
   document.querySelector("#crumbs").replaceChildren(
     link("#/runs", "Runs", "runs"),
-    ...(run ? [link(base, run, "run"), link(`${base}/health`, "Health", "health"), link(`${base}/find`, "Episodes", "find")] : []),
+    ...(run ? [link(base, run, "run"), link(`${base}/health`, "Health", "health"), link(`${base}/rewards`, "Rewards", "rewards"), link(`${base}/find`, "Episodes", "find")] : []),
     ...(tree ? [el("a", { href: `${base}/tree/${tree}`, "aria-current": "page" }, `Tree ${tree}`)] : []),
   );
 }
