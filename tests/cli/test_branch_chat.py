@@ -15,7 +15,7 @@ from bough.config import ConfigError
 from bough.env import Branching
 from bough.store import StoreError, read_conversations, read_trees
 from bough.train import Warmup, start
-from bough.tree import Credited, Kind, Source, Tree, counted, leaves, path, turns
+from bough.tree import Credited, Kind, Source, Tree, counted, leaves, messages_in, path, turns
 from bough.worlds.frozenlake import FrozenLake
 
 
@@ -79,7 +79,7 @@ def test_paths_are_saved_for_a_warm_up(
     chat_at(
         f"{trained}:{step}.0:{early}",
         tmp_path,
-        read=lines("left", "up", "/save", "/save all", f"/prefer {at}", "/save x"),
+        read=lines("right", "right", "/save", "/save all", f"/prefer {at}", "/save x"),
     )
     said = capsys.readouterr().out
     (folder,) = tmp_path.glob("*")
@@ -88,7 +88,7 @@ def test_paths_are_saved_for_a_warm_up(
     assert weights == [0, None, None]
     assert all("weight" not in each for each in whole["messages"])
     (preferred,) = map(json.loads, (folder / "preferences.jsonl").read_text().splitlines())
-    assert preferred["chosen"][0]["content"] == "left"
+    assert preferred["chosen"][0]["content"] == "right"
     assert len(read_conversations(folder / "demonstrations.jsonl")) == 2
     assert f"warmup.file={folder / 'demonstrations.jsonl'}" in said
     assert "got /save x; need /save, or /save all" in said
@@ -97,13 +97,14 @@ def test_paths_are_saved_for_a_warm_up(
 def test_an_episode_that_is_over_takes_no_action(
     trained: Path, step: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    end = int(counted(first_tree(trained, step))[0])
-    chat_at(f"{trained}:{step}.0:{end}", tmp_path, read=lines("left", "/undo"))
+    """The first step to the left leads into a hole."""
+    assert "O P" in str(messages_in(first_tree(trained, step).info[0]))
+    chat_at(f"{trained}:{step}.0:0", tmp_path, read=lines("left", "left", "/undo", "/undo"))
     said = capsys.readouterr().out
-    assert "solved (" in said
+    assert "not solved (terminated" in said
     assert "where the episode is over" in said
     assert "there is nothing to undo" in said
-    assert not branch_files(tmp_path)
+    assert len(branch_files(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(

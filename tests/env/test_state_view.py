@@ -17,7 +17,7 @@ from bough.worlds.sql import Sql
 
 
 @pytest.mark.parametrize(
-    ("env", "mark"), [(FrozenLake(), "☺"), (Sokoban(), "☺"), (Shop(), "☑"), (Screens(), "‹"), (Sql(), "1: ")]
+    ("env", "mark"), [(FrozenLake(), "☺"), (Sokoban(), "☺"), (Shop(), "☑"), (Screens(), "←"), (Sql(), "1: ")]
 )
 def test_a_world_draws_its_states(env: Env, mark: str) -> None:
     task = env.tasks("train", 1, 0)[0]

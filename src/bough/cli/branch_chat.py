@@ -209,9 +209,9 @@ class BranchChat(Chat):
                 self._print(show_observation(observation))
             if fault := fault_in(info):
                 self._note(f"the turn failed: {fault}")
-        outcome = Outcome(int(tree.outcome[node]))
-        if outcome is not Outcome.OPEN:
-            why = TruncatedBy(int(tree.truncated_by[node]))
+        outcome, why = Outcome(int(tree.outcome[node])), TruncatedBy(int(tree.truncated_by[node]))
+        # A branch ends where the person stopped: the episode is open there.
+        if outcome is not Outcome.OPEN and why is not TruncatedBy.EXPLORER:
             limit = "" if why is TruncatedBy.NOTHING else f"limit: {why.name.lower()}"
             total = float(sum_to_root(tree, reward)[node])
             self._print(show_end(outcome, _known(tree.success[node]), limit, total))

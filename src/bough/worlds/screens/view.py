@@ -25,7 +25,7 @@ def view_state(env: Env, state: State) -> str:
     height = view.height * scale
     parts = [f'<rect width="{SHOWN}" height="{height:g}" fill="#ffffff" stroke="{LINE}"/>']
     ui = phone.screen.ui
-    title = " › ".join([ui.app, *(step.removeprefix("=") for step in ui.path)]) if ui.app else "home"
+    title = " / ".join([ui.app, *(step.removeprefix("=") for step in ui.path)]) if ui.app else "home"
     parts.append(text(title, SHOWN / 2, height / 20 + 6, anchor="middle", size=16))
     for element, (left, top, right, bottom) in zip(phone.screen.elements(), phone.boxes(view), strict=True):
         focus = element.effect == ("focus", str(ui.focus))
@@ -39,7 +39,7 @@ def view_state(env: Env, state: State) -> str:
 def _words(element: Element) -> str:
     """The label and what stands beside it: the text of a field, or a state."""
     value = f'"{element.value}"' if element.role == "field" else element.value
-    return f"{element.label}  {value}".strip() if element.role != "back" else f"‹ {element.label}"
+    return f"{element.label}  {value}".strip() if element.role != "back" else f"← {element.label}"
 
 
 def _colour(element: Element, *, focus: bool) -> str:
