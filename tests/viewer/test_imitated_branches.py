@@ -88,7 +88,15 @@ def test_failed_paths_that_were_continued_are_learned(run: Path, tmp_path: Path)
     (folder,) = (tmp_path / "branches").glob("*")
     file = tmp_path / "rows.jsonl"
     file.write_text("".join((folder / name).read_text() for name in ("demonstrations.jsonl", "preferences.jsonl")))
-    settings = ("steps=0", "warmup.demonstrations=0", f"warmup.file={file}", "warmup.epochs=30", "evaluation.every=0")
+    settings = (
+        "steps=1",
+        "explorer.n=2",
+        "optimizer.learning_rate=1e-9",
+        "warmup.demonstrations=0",
+        f"warmup.file={file}",
+        "warmup.epochs=30",
+        "evaluation.every=0",
+    )
     small = ("tasks.count=8", "batch_tasks=2", "checkpointing.every=1", "warmup.learning_rate=0.003")
     learned = bough.train(
         "grpo", [*settings, *small], on="sokoban", policy=str(run / "final"), out=tmp_path, name="learned"

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bough.cli.branch_player import BranchPlayer
 from bough.cli.chat import Chat, Read, read_line, read_lines
 from bough.cli.tree_place import TreePlace
@@ -13,6 +11,7 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.store import StoreError
 from bough.tree import (
+    Ints,
     Kind,
     Outcome,
     Rewarded,
@@ -197,12 +196,13 @@ class BranchChat(Chat):
         if after < 0:
             self._print(show_instructions(instructions_in(tree.info[0]), tools_at(tree, node)))
         reward = rewarded.reward
-        for each in walk[turn_of[walk] > after].tolist():
+        shown: list[int] = walk[turn_of[walk] > after].tolist()
+        for each in shown:
             info = tree.info[each]
             if tree.kind[each] == Kind.ACTION:
                 by = "you" if tree.source[each] == Source.TEACHER else "agent"
                 notes = show_step(
-                    int(turn_of[each]), float(reward[each]), _known(tree.valid[each]), _known(tree.cut_off[each])
+                    int(turn_of[each]), float(reward[each]), _known(tree.valid, each), _known(tree.cut_off, each)
                 )
                 self._print(show_action(action_in(info), by), notes)
             elif observation := observation_in(info):
@@ -214,7 +214,7 @@ class BranchChat(Chat):
         if outcome is not Outcome.OPEN and why is not TruncatedBy.EXPLORER:
             limit = "" if why is TruncatedBy.NOTHING else f"limit: {why.name.lower()}"
             total = float(sum_to_root(tree, reward)[node])
-            self._print(show_end(outcome, _known(tree.success[node]), limit, total))
+            self._print(show_end(outcome, _known(tree.success, node), limit, total))
 
     def _print(self, *parts: object) -> None:
         for part in parts:
@@ -232,13 +232,13 @@ def _place(words: list[str], command: str) -> Place:
     return Place.read(words[0])
 
 
-def _known(value: np.generic) -> bool | None:
-    return Ternary(int(value)).known
+def _known(column: Ints, node: int) -> bool | None:
+    return Ternary(int(column[node])).known
 
 
 def _result(rewarded: Rewarded, leaf: int) -> str:
     """How a path ended, on one line."""
     tree = rewarded.tree
-    solved = _known(tree.success[leaf])
+    solved = _known(tree.success, leaf)
     word = Outcome(int(tree.outcome[leaf])).name.lower() if solved is None else "solved" if solved else "not solved"
     return f"{word}, return {sum_to_root(tree, rewarded.reward)[leaf]:.3g}, {int(turns(tree)[leaf])} turns"
