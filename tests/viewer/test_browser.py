@@ -85,7 +85,7 @@ def test_rewards_and_checks_are_beside_each_other(page: Any, address: str) -> No
     page.goto(f"{address}#/run/soko/rewards")
     page.wait_for_selector("h3:has-text('Check success, never trained on')")
     page.wait_for_selector("h3:has-text('By check success')")
-    page.locator("h3:has-text('By env') + .scroll a").first.click()
+    page.locator("h3:has-text('By invalid_action') + .scroll a").first.click()
     page.wait_for_selector(".conversation .role-assistant")
 
 

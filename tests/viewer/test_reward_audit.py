@@ -69,4 +69,5 @@ def test_lists_are_short_and_nothing_is_nan() -> None:
     assert found["opposed"][0]["by_one"]["task"] == "t8", "the clearest first"
     equal = reward_audit(1, [tree("a", [0, 0], [1, 1], [1, 1])])
     assert all(each["pairs"] == 0 for each in equal["between"])  # type: ignore[attr-defined]
+    assert [(each["equal"], each["episodes"]) for each in equal["best"]] == [(True, [])] * 2  # type: ignore[attr-defined]
     assert reward_audit(1, [])["best"] == []

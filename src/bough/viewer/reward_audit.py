@@ -41,6 +41,12 @@ class _Column:
     total: Floats
 
     @property
+    def equal(self) -> bool:
+        """Whether all episodes have the same, of several; or none has any."""
+        known = self.total[~np.isnan(self.total)]
+        return not len(known) or (len(known) > 1 and bool(np.ptp(known) == 0))
+
+    @property
     def size(self) -> float:
         """The standard deviation over the episodes, by which differences are compared; 1 without one."""
         known = self.total[~np.isnan(self.total)]
@@ -82,7 +88,7 @@ def reward_audit(step: int, trees: Sequence[Credited]) -> Record:
     """The rewards and checks of a step beside each other, as JSON data.
 
         columns   those of `totals`: each with its name, and its kind: "reward", "check" or "success"
-        best      for each reward and check the episodes with the highest sums
+        best      for each reward and check the episodes with the highest sums; none where all are `equal`
         between   for two columns the `pairs` of episodes of one task that both order, how many of them `alike`;
                   `opposed`, pairs that they order in opposite ways; and `signs`, episodes to which one gives a positive
                   sum and the other a negative one: the clearest, in standard deviations of the columns
@@ -95,7 +101,11 @@ def reward_audit(step: int, trees: Sequence[Credited]) -> Record:
     return {
         "columns": [{"name": column.name, "kind": column.kind} for column in episodes.columns],
         "best": [
-            {"column": at, "episodes": [episodes.record(each) for each in _highest(column.total, MOST)]}
+            {
+                "column": at,
+                "equal": column.equal,
+                "episodes": [] if column.equal else [episodes.record(each) for each in _highest(column.total, MOST)],
+            }
             for at, column in enumerate(episodes.columns)
             if column.kind != SUCCESS
         ],

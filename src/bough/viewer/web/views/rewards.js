@@ -90,7 +90,8 @@ function sections({ trees, rewards: { columns, best, between } }, here) {
   const disagreeing = between.filter((each) => each.opposed.length || each.signs.length).sort((a, b) => a.alike / (a.pairs || 1) - b.alike / (b.pairs || 1));
   return [
     el("h2", {}, "Best paid"),
-    ...best.map((each) => el("section", {}, el("h3", {}, `By ${label(each.column)}`), table(each.episodes.map((episode) => line(episode, [each.column]))))),
+    ...best.map((each) => el("section", {}, el("h3", {}, `By ${label(each.column)}`),
+      each.equal ? el("p", { class: "quiet" }, "All episodes of the step have the same.") : table(each.episodes.map((episode) => line(episode, [each.column]))))),
     el("h2", {}, "Where they disagree"),
     ...(disagreeing.length ? [] : [el("p", { class: "quiet" }, "All of them order the episodes of each task alike.")]),
     ...disagreeing.map((each) =>
