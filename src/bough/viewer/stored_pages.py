@@ -19,7 +19,7 @@ from bough.viewer.runs import Runs
 from bough.viewer.stored_answers import Answers, Selection, about_run, about_trees, address, small_or_few
 from bough.viewer.tree_answers import TreeAnswers
 
-REPORT = Selection(trees=6, steps=1, most_bytes=3_000_000, whole="`bough view` shows all")
+REPORT = Selection(trees=6, steps=1, most_bytes=3_000_000, whole="bough view shows all")
 """The trees in the report of a run."""
 
 POLICY = (
