@@ -1,11 +1,10 @@
 """Exported pages and reports in a real browser, from files: every page, without a server and without dead controls."""
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.viewer.marked import marked_copy
 from tests.viewer.test_browser import page as page
 
 from bough.store import RunDirectory
@@ -20,10 +19,7 @@ SCRIPT = "<img src=x onerror=\"document.title='hacked'\"><script>document.title=
 def stored(run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The addresses of the exported pages and of the report of a run whose texts are full of markup."""
     folder = tmp_path_factory.mktemp("stored")
-    shutil.copytree(run, folder / "runs" / "soko")
-    for file in (folder / "runs" / "soko" / "trees").glob("*.jsonl"):
-        file.write_text(file.read_text().replace("Push boxes", json.dumps(f"Push boxes {SCRIPT}")[1:-1]))
-    (folder / "runs" / "soko" / "status.json").write_text(json.dumps({"state": "crashed", "why": SCRIPT, "at": ""}))
+    marked_copy(run, folder / "runs" / "soko", SCRIPT)
     write_folder(folder / "site", Runs([folder / "runs"]), RunParts(), trees=2)
     write_report(folder / "report.html", RunDirectory.open(folder / "runs" / "soko"), RunParts())
     return {kind: (folder / name).as_uri() for kind, name in (("site", "site/index.html"), ("report", "report.html"))}
