@@ -121,7 +121,7 @@ def test_an_interrupted_run_is_resumed_as_if_it_had_not_been(result: bough.Resul
     with pytest.raises(KeyboardInterrupt, match=r"bough resume .*stopped"):
         _cell(lambda: bough.train(tiny(), CHANGES, out=folder, name="stopped"))
     stopped = bough.load(folder / "stopped")
-    assert "stopped early" in Path(stopped.report).read_text(encoding="utf-8")
+    assert '"state": "stopped", "why": "by Ctrl-C"' in Path(stopped.report).read_text(encoding="utf-8")
     assert len(stopped.metrics) < 4
     _assert_equal(_cell(lambda: bough.resume(stopped)), result)
 
@@ -195,9 +195,10 @@ def test_a_report_is_written_before_the_end_of_a_run_and_not_after(result: bough
     copy = bough.load(shutil.copytree(result.directory, folder / "copied"))
     ended = copy.report.path.read_text()
     with owned(copy.directory / "run.lock"):
-        assert "The run is not over: process" in copy.report.path.read_text()
+        assert "trains it" in copy.report.path.read_text()
     copy.report.path.unlink()
-    assert "The run has not ended." in copy.report.path.read_text()
+    (copy.directory / "status.json").write_text('{"state": "training", "why": "", "at": ""}')
+    assert "the process ended without a word" in copy.report.path.read_text()
     copy.report.path.write_text(ended)
     assert copy.report.path.read_text() == ended
 

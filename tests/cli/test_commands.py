@@ -241,5 +241,5 @@ def test_an_interrupted_run_can_go_on(kind: signal.Signals, ignored: bool, bough
     expected = "\ninterrupted; go on with `bough resume runs/slow`\n"
     assert said.err.startswith(expected)
     assert said.err == expected or ignored, "nothing else is printed"
-    assert "The run stopped early" in (tmp_path / "runs" / "slow" / "report.html").read_text()
+    assert '"state": "stopped", "why": "by ' in (tmp_path / "runs" / "slow" / "report.html").read_text()
     assert bough("eval", "runs/slow", folder=tmp_path).fine()

@@ -15,7 +15,7 @@ from bough.hooks import PickPaths, ValueResampling
 from bough.hooks.hook import HookSetup
 from bough.learner import Optimizer
 from bough.reward import EnvReward, compute_rewards
-from bough.store import read_metrics
+from bough.store import StepLines, read_metrics
 from bough.train import Health, Warmup, start
 from bough.train.channels import channel_metrics, real_episodes
 from bough.train.result import Result
@@ -173,8 +173,10 @@ def test_a_run_reports_it_once_in_the_log_and_in_the_report(tmp_path: Path, caps
     found = rising_rewards(rows, 4)
     page = directory.report.read_text()
     assert said.count("the reward 'calls' rose") == len(found) == 1
-    assert "Reward calls, mean per path" in page
-    assert "the reward &#x27;calls&#x27; rose" in page
+    (alarm,) = StepLines(directory.alarms).read()
+    assert alarm["kind"] == "reward calls"
+    assert str(found[0]) == " ".join(f"{alarm[part]}." for part in ("found", "meaning", "action"))
+    assert alarm["found"] in page, "the report has the terminal's alarm"
     assert "calls" in Result(directory=directory.path).reward_table()
 
 

@@ -37,7 +37,7 @@ def test_graded_rewards_lead(finished: RunDirectory) -> None:
     assert "Held-out success went from 0.0% before training to 0.0%" in str(result)
     assert result.reward == pytest.approx(mean)
     report = finished.report.read_text()
-    assert report.index("<h2>Held-out reward") < report.index("<h2>Held-out success")
+    assert report.index('"title": "Held-out reward"') < report.index('"title": "Held-out success"')
     assert first["phase"] == "start"
 
 

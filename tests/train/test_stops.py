@@ -26,7 +26,7 @@ from bough.learner import Diverged
 from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
 from bough.schedule import LinearSchedule
-from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
+from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics, run_status
 from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
 from bough.tree import Outcome, Rewarded, Task
 from bough.worlds.frozenlake import FrozenLake
@@ -220,7 +220,8 @@ def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytes
     run = brief(env=Easy(size=3, max_steps=6), health=Health(dead_batches=2))
     directory = start(run, tmp_path, terminal=False)
     assert SOLVED in capsys.readouterr().out
-    assert f"The run {SOLVED}" in directory.report.read_text()
+    assert SOLVED in directory.report.read_text()
+    assert (run_status(directory.path).state, run_status(directory.path).why[: len(SOLVED)]) == ("done", SOLVED)
     assert newest(directory) == EPOCHS + 2
     assert {step: set(result.values()) for step, result in read_heldout(directory).items()} == {2: {True}, 4: {True}}
     assert [row["step"] for row in rows(directory)] == [1, 2, 3, 4]
@@ -245,7 +246,8 @@ def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_pat
     assert newest(directory) == EPOCHS + 2
     assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2], "the last policy is evaluated"
     assert weights(directory)
-    assert "The run stopped early: 2 batches in a row" in directory.report.read_text()
+    assert "by a health check: 2 batches in a row" in directory.report.read_text()
+    assert run_status(directory.path).state == "stopped"
     resume(directory.path, ["health.dead_batches=9"], terminal=False)
     whole = start(brief(rewards=(), name="whole"), tmp_path, terminal=False)
     known = set(rows(whole)[0]) | set(rows(whole)[-2])

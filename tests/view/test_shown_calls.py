@@ -1,4 +1,4 @@
-"""Conversations with calls and results in a report, and as text."""
+"""Conversations with calls and results as turns and as text."""
 
 from dataclasses import replace
 
@@ -21,7 +21,6 @@ from bough.tree import (
 from bough.view import show_tree
 from bough.view.branch import branches
 from bough.view.calls import tool_line
-from bough.view.outline import outline
 
 TOOL = Tool(name="get", description="Balance of <one>.\nMore.", schema={"properties": {"name": {}}})
 GOOD = ToolCall(name="get", arguments={"name": "<ann>"})
@@ -73,20 +72,6 @@ def test_a_tool_is_shown_with_the_types_of_its_arguments() -> None:
     tool = Tool(name="go", description="Goes.", schema={"properties": properties, "required": ["n"]})
     types = 'n: integer, to?: "a" or 1, at?: string or null or ..., of?: number or null, any?'
     assert tool_line(tool) == f"go({types})  Goes."
-
-
-def test_a_report_shows_calls_results_and_what_is_malformed(called: Credited) -> None:
-    page = outline("Best", "", [called])
-    assert '<p class="role">tools</p><pre>get(name?)  Balance of &lt;one&gt;.</pre>' in page
-    assert '<pre class="said">I look.</pre><pre class="call">get(name=&quot;&lt;ann&gt;&quot;)</pre>' in page
-    bad = '<pre class="call bad">&lt;tool_call&gt;{&lt;/tool_call&gt;</pre>'
-    assert f'{bad}<span class="tag">malformed call: got no JSON; need &lt;b&gt;</span>' in page
-    assert "<summary>as written</summary><pre>I look.&lt;raw&gt;</pre>" in page
-    result = '<p class="role">result</p><pre class="tool">'
-    assert f"{result}5 &amp; 6</pre>{result}error: got no JSON</pre>" in page
-    assert '<pre class="said">done</pre>' in page
-    assert "action: " not in page, "a call is no deviation from the text"
-    assert page.count("malformed call") == 1
 
 
 def test_a_group_as_text_has_calls_on_one_line(called: Credited) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
+from bough.config.config import ConfigError
 
 
 @explained
@@ -74,9 +75,23 @@ def view_in_browser(
         str | None, typer.Option(help="What a visitor has to know; made where other machines reach the address.")
     ] = None,
     branches: Annotated[Path, typer.Option(help="The folder of new branches.")] = Path("branches"),
+    export: Annotated[Path | None, typer.Option(help="Write the pages to this folder, and serve nothing.")] = None,
+    trees: Annotated[
+        int | None,
+        typer.Option(min=0, help="With --export: most trees of a step; by default all of a small run, else 4 a step."),
+    ] = None,
 ) -> None:
-    """Show runs in a browser: curves, trees, episodes, health; live while they train."""
-    from bough.cli.view import view_runs
+    """Show runs in a browser: curves, trees, episodes, health; live while they train.
+
+    bough view runs/a --export pages
+    """
+    from bough.cli.view import export_runs, view_runs
 
     places = runs or [Path("runs")]
+    if export is not None:
+        export_runs(places, export, trees=trees, said=typer.echo)
+        typer.echo(f"open {export / 'index.html'}")
+        return
+    if trees is not None:
+        raise ConfigError("got --trees without --export; need both: the viewer shows all trees")
     view_runs(places, host=host, port=port, token=token, branches=branches, ready=lambda url: typer.echo(f"open {url}"))

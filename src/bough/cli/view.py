@@ -1,11 +1,16 @@
-"""`bough view`: the runs of some folders in a browser."""
+"""`bough view`: the runs of some folders in a browser, or as files."""
 
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError
+from bough.store import check_output
 from bough.version import install
+
+if TYPE_CHECKING:
+    from bough.viewer.runs import Runs
 
 CLOSE_S = 2
 """Seconds that open connections get when the viewer ends."""
@@ -34,12 +39,10 @@ def view_runs(
         from bough.cli.branch_player import BranchPlayer
         from bough.serve.address import is_loopback, listen
         from bough.train.run_parts import RunParts
-        from bough.viewer.runs import Runs
         from bough.viewer.server import viewer_app
     except ImportError as error:
         raise ImportError(f"bough view can't import {error.name}; do: {install('serve')}") from error
-    if missing := [str(place) for place in places if not place.is_dir()]:
-        raise ConfigError(f"got {', '.join(missing)}, which is no folder; need run directories, or a folder of them")
+    runs = _runs_in(places)
     local = is_loopback(host)
     token = (("" if local else secrets.token_urlsafe(16)) if token is None else token).strip()
     try:
@@ -47,7 +50,6 @@ def view_runs(
     except ValueError as error:
         raise ConfigError(str(error).replace("serve:", "view:").replace("--key KEY", "--token TOKEN")) from error
     player = BranchPlayer()
-    runs = Runs([place.absolute() for place in places])
     app = viewer_app(runs, branches.absolute(), player, token, local, RunParts())
     with listener:
         at, port = listener.getsockname()[:2]
@@ -58,3 +60,32 @@ def view_runs(
             uvicorn.Server(config).run(sockets=[listener])
         finally:
             player.close()
+
+
+def export_runs(places: Sequence[Path], folder: Path, *, trees: int | None, said: Callable[[str], None]) -> None:
+    """Write the pages of runs to a folder, as files that need no server.
+
+    Args:
+        places: Run directories, and folders of them.
+        folder: The folder.
+        trees: Most trees of a step; None for all trees of a small run, and a few a step of a larger one.
+        said: Called with a line for each run.
+
+    Raises:
+        ConfigError: when a place does not exist, or has no run that can be read.
+        StoreError: when the folder has other files, is in a run's own folders, or can't be written.
+    """
+    from bough.train.run_parts import RunParts
+    from bough.viewer.stored_pages import write_folder
+
+    check_output(folder / "index.html")
+    if not write_folder(folder.absolute(), _runs_in(places), RunParts(), trees=trees, said=said):
+        raise ConfigError(f"got no run that can be read in {', '.join(map(str, places))}; need one or more")
+
+
+def _runs_in(places: Sequence[Path]) -> "Runs":
+    from bough.viewer.runs import Runs
+
+    if missing := [str(place) for place in places if not place.is_dir()]:
+        raise ConfigError(f"got {', '.join(missing)}, which is no folder; need run directories, or a folder of them")
+    return Runs([place.absolute() for place in places])

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from bough.store.atomic import StoreError, read_stored, write_json
 from bough.store.lock import holder
@@ -57,6 +57,6 @@ def run_status(directory: Path) -> RunStatus:
     if state not in get_args(State) or not isinstance(why, str) or not isinstance(at, str):
         raise StoreError(f"{file}: got no status of a run; need the file as the run wrote it, or remove it")
     # The process that wrote "training" holds the lock for as long as it lives.
-    return (
-        RunStatus(state="crashed", why=KILLED, at=at) if state == "training" else RunStatus(state=state, why=why, at=at)
-    )
+    if state == "training":
+        return RunStatus(state="crashed", why=KILLED, at=at)
+    return RunStatus(state=cast("State", state), why=why, at=at)

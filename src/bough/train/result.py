@@ -12,9 +12,10 @@ from bough.store.atomic import explain_unwritable
 from bough.store.heldout import read_heldout, read_heldout_results
 from bough.store.lock import holder
 from bough.train.run import Run
-from bough.train.run_report import panels, write_run_report
+from bough.train.run_report import write_run_report
 from bough.train.start import load_run
 from bough.view import HtmlFile, MetricTable, headline, reward_table
+from bough.viewer.run_results import panels
 
 if TYPE_CHECKING:
     from bough.policy.policy import Policy
@@ -91,11 +92,9 @@ class Result:
             StoreError: when the report cannot be written.
         """
         files = self._files
-        owner = holder(files.lock)
-        if owner or not files.report.is_file():
-            note = f"The run is not over: {owner} trains it." if owner else "The run has not ended."
+        if holder(files.lock) or not files.report.is_file():
             with explain_unwritable(files.report):
-                write_run_report(self.run, files, note)
+                write_run_report(files)
         return HtmlFile(files.report)
 
     @cached_property
@@ -115,7 +114,7 @@ class Result:
         return policy
 
     def __str__(self) -> str:
-        return f"{self.directory}: {headline(panels(self.run, self._files))}"
+        return f"{self.directory}: {headline(panels(self._files))}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(str(self))}</p>{self.metrics.to_html()}"

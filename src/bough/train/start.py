@@ -245,7 +245,7 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
         # The error is raised; a failure to write its report is ignored.
         with suppress(Exception):
             status_after(error).write(directory.path)
-            write_run_report(run, directory)
+            write_run_report(directory)
         steps = Checkpoints(directory=directory.checkpoints).steps()
         if steps and not isinstance(error, KeyboardInterrupt):
             live.say(
@@ -253,7 +253,7 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
             )
         raise
     RunStatus(state="done", why=ended).write(directory.path)
-    write_run_report(run, directory)
+    write_run_report(directory)
     recorder.copy_rest()
     if ended:
         live.say(ended)

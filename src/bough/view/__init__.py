@@ -1,4 +1,4 @@
-"""Views of a run: progress display, report, groups as text, and confidence intervals."""
+"""Views of a run: progress display, alarms, groups as text, and confidence intervals."""
 
 from bough.view.alarm import Alarm
 from bough.view.choose import Chosen, choose_groups
@@ -8,7 +8,6 @@ from bough.view.interval import mean_interval, paired, wilson
 from bough.view.live import Live
 from bough.view.notes import CUT_REMEDY, cause, cut_note, cut_share, failed_note, invalid_note, late_note
 from bough.view.progress import Progress
-from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
 from bough.view.reward_findings import reward_findings
 from bough.view.reward_table import reward_table
@@ -26,7 +25,6 @@ __all__ = [
     "MetricTable",
     "Panel",
     "Progress",
-    "Report",
     "cause",
     "choose_groups",
     "counter",
@@ -43,5 +41,4 @@ __all__ = [
     "rising_rewards",
     "show_tree",
     "wilson",
-    "write_report",
 ]

@@ -23,14 +23,12 @@ from bough.tree import (
     action_text,
     begins_turn,
     calls_in,
-    instructions_in,
     messages_in,
     sum_to_root,
     text_in,
-    tools_at,
     trained,
 )
-from bough.view.calls import call_line, tool_line
+from bough.view.calls import call_line
 
 ENDS = {
     Outcome.OPEN: "open",
@@ -149,16 +147,6 @@ def _shown(message: Message) -> str:
     text = "\n".join([*([message.content] if message.content or not calls else []), *calls])
     name = f"{message.role} {message.call_id}".strip()
     return text if message.role == "user" else f"{name}: {text}"
-
-
-def instructions(credited: Credited) -> str:
-    """The instructions in the prompt; "" when the tree has none."""
-    return instructions_in(credited.tree.info[0])
-
-
-def tools(credited: Credited) -> str:
-    """The tools at the prompt, a line each; "" without any."""
-    return "\n".join(map(tool_line, tools_at(credited.tree, 0)))
 
 
 def branches(credited: Credited) -> tuple[Branch, ...]:

@@ -32,11 +32,6 @@ def signed(value: float) -> str:
     return f"{value:+.2f}" if round(value, 2) else "0.00"
 
 
-def typeset(number: str) -> str:
-    """Replace hyphens by the minus sign U+2212, for the report; plain lines and files are ASCII."""
-    return number.replace("-", "\u2212")
-
-
 def duration(seconds: float) -> str:
     """190 -> "3m 10s"; tenths below ten seconds."""
     if seconds < 9.95:

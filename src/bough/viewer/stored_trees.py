@@ -97,6 +97,14 @@ def step_files(directory: Path) -> Iterator[tuple[int, Path]]:
         yield from sorted((int(match[1]), file) for match, file in named)
 
 
+def count_lines(file: Path) -> int:
+    """The number of lines of a file, one a tree; 0 without the file."""
+    if not file.is_file():
+        return 0
+    with file.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
 def read_file(file: Path) -> list[Credited]:
     """The trees of a file; those without credit have no advantages, those without rewards the environment's.
 

@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
+from bough.env import EnvFault
 from bough.store import StoreError
-from bough.tree import Credited, Ternary, counted, leaves, seat_of_task_id
+from bough.tree import Credited, Ternary, Tree, counted, leaves, seat_of_task_id
 from bough.viewer.branches import Place, RunBranches
 from bough.viewer.credit_rules import apply_rule, credit_rules
 from bough.viewer.node_view import node_view
 from bough.viewer.parts import Parts
 from bough.viewer.path_rows import FLAGS, path_rows
 from bough.viewer.reward_audit import reward_audit
-from bough.viewer.stored_trees import FILES, PerFile, TreeName, read_file, step_files, tree_in
+from bough.viewer.stored_trees import FILES, PerFile, TreeName, count_lines, read_file, step_files, tree_in
+from bough.viewer.turn_changes import turn_changes
 from bough.viewer.turn_nodes import Turns, drawn, number
 
 Answer: TypeAlias = dict[str, object]
@@ -64,7 +66,7 @@ class TreeAnswers:
         Raises:
             StoreError: when there is no such tree, or the rule does not fit.
         """
-        trees = self._credited(directory, name, rule)
+        trees = self.credited(directory, name.step, rule)
         credited = tree_in(trees, name)
         task = credited.tree.task.id
         same = [index for index, each in enumerate(trees) if each.tree.task.id == task]
@@ -89,6 +91,32 @@ class TreeAnswers:
         shown = node_view(credited, place.node, pieces)
         return {"place": str(place), "tree": str(name), "undecoded": problem, **shown}
 
+    def turns(self, directory: Path, name: TreeName, *, pictures: bool) -> Answer:
+        """All turns of a tree in full, as exported pages have them; see `turn_changes`.
+
+        Args:
+            directory: The run's folder.
+            name: The tree.
+            pictures: Whether they have the environment's pictures of states, where it accepts the path.
+
+        Raises:
+            StoreError: when there is no such tree.
+        """
+        credited = tree_in(self.credited(directory, name.step), name)
+        pieces, problem = self._parts.pieces(directory, credited.tree.task.id)
+        found = Turns.of(credited.tree)
+        last, parent = cast("list[int]", found.last.tolist()), cast("list[int]", found.parent.tolist())
+        whole = {"tree": str(name), "undecoded": problem}
+        records = [{"place": str(node), **whole, **node_view(credited, node, pieces)} for node in last]
+        drawn_states = [self._picture(directory, credited.tree, node) for node in last] if pictures else []
+        return {"last": last, "parent": parent, "turns": turn_changes(records, parent), "pictures": drawn_states}
+
+    def _picture(self, directory: Path, tree: Tree, node: int) -> str | None:
+        try:
+            return self._parts.picture(directory, tree, node)
+        except (ValueError, EnvFault):
+            return None
+
     def state(self, directory: Path, name: TreeName, place: Place, branches: RunBranches) -> Answer:
         """The environment's picture of the state after a turn; `svg` is None where it has none.
 
@@ -109,13 +137,22 @@ class TreeAnswers:
         if place.branch is not None:
             found = branches.of(name).tree(place.branch)
         else:
-            found = tree_in(self._credited(directory, name, rule), name)
+            found = tree_in(self.credited(directory, name.step, rule), name)
         if place.node >= found.tree.nodes:
             raise StoreError(f"got node {place}; the tree has the nodes 0 to {found.tree.nodes - 1}")
         return found
 
-    def _credited(self, directory: Path, name: TreeName, rule: str) -> list[Credited]:
-        return self._files.get(_file(directory, name.step), rule)
+    def credited(self, directory: Path, step: int, rule: str = "") -> list[Credited]:
+        """The trees of a step, with the advantages of the run, or of another rule.
+
+        Raises:
+            StoreError: when there is no such step, its file is damaged, or the rule does not fit.
+        """
+        return self._files.get(_file(directory, step), rule)
+
+    def count(self, directory: Path, step: int) -> int:
+        """The number of trees of a step; 0 where its file is damaged."""
+        return count_lines(_file(directory, step).with_suffix(".jsonl"))
 
 
 def _file(directory: Path, step: int) -> Path:

@@ -2,6 +2,7 @@
 
 import { api } from "./api.js";
 import { el } from "./dom.js";
+import { address, onAddress } from "./place.js";
 
 const ROUTES = [
   [/^\/?$|^\/runs$/, "runs", []],
@@ -11,12 +12,14 @@ const ROUTES = [
   [/^\/run\/([^/]+)\/find$/, "find", ["run"]],
   [/^\/run\/([^/]+)\/tree\/([^/]+)$/, "tree", ["run", "tree"]],
 ];
+/** Where exported pages begin. */
+const START = document.documentElement.dataset.start?.slice(1) ?? "";
 const main = document.querySelector("main");
 let end = () => {};
 let shown = 0;
 
 async function open() {
-  const [path, query = ""] = location.hash.slice(1).split("?", 2);
+  const [path, query = ""] = (address() || START).split("?", 2);
   shown += 1;
   const mine = shown;
   end();
@@ -65,5 +68,5 @@ function theme() {
 }
 
 theme();
-window.addEventListener("hashchange", open);
+onAddress(open);
 open();

@@ -1,6 +1,8 @@
 // The episodes of a step: filters, order, full-text search over all steps; every row leads to its turn.
 
 import { el } from "../dom.js";
+import { keepAddress } from "../place.js";
+import { remarks } from "../remarks.js";
 import { short } from "../tree/measures.js";
 
 const SHOWN = 300;
@@ -33,7 +35,8 @@ export async function show(root, params, api) {
   const table = el("div", { class: "scroll" });
   const count = el("p", { class: "quiet", role: "status" });
   root.append(
-    el("div", { class: "row head" }, el("h1", {}, "Episodes"), el("label", {}, steps), el("label", {}, outcome), words, text),
+    el("div", { class: "row head" }, el("h1", {}, "Episodes"), el("label", {}, steps), el("label", {}, outcome), words, api.live ? text : ""),
+    ...remarks(about.notes),
     el("div", { class: "row" }, ...flags), hits, count, table);
   let rows = [];
 
@@ -51,7 +54,7 @@ export async function show(root, params, api) {
   function draw() {
     const found = rows.filter(matches).sort((a, b) => order(a[state.sort], b[state.sort]) * (state.down ? -1 : 1));
     const kept = new URLSearchParams({ step: state.step, sort: state.sort, down: state.down ? 1 : 0, flags: state.flags, words: state.words, outcome: state.outcome });
-    history.replaceState(history.state, "", `${here}/find?${kept}`);
+    keepAddress(`${here}/find?${kept}`);
     count.textContent = `${found.length} of ${rows.length} episodes${found.length > SHOWN ? `, the first ${SHOWN} are shown` : ""}`;
     const head = COLUMNS.map((name, at) => el("th", { scope: "col", class: at > 2 ? "number" : "", "aria-sort": name === state.sort ? (state.down ? "descending" : "ascending") : null },
       el("button", { type: "button", class: "plain", onclick: () => sortBy(name) }, name)));

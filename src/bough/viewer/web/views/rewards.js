@@ -3,6 +3,7 @@
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { follow } from "../follow.js";
+import { keepAddress } from "../place.js";
 import { short } from "../tree/measures.js";
 
 const CHECK = /^(?!heldout\/)(.*?)check\/(.+)$/;
@@ -42,7 +43,7 @@ export async function show(root, params, api) {
     steps.replaceChildren(...stored.map((step) => el("option", { value: step, selected: step === (stored.includes(asked) ? asked : stored.at(-1)) }, `step ${step}`)));
     steps.onchange = () => {
       asked = Number(steps.value);
-      history.replaceState(history.state, "", `${here}/rewards?step=${asked}`);
+      keepAddress(`${here}/rewards?step=${asked}`);
       load(stored);
     };
     return load(stored);

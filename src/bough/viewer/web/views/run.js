@@ -3,6 +3,9 @@
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { follow } from "../follow.js";
+import { remarks } from "../remarks.js";
+import { state } from "../state.js";
+import { table } from "../tree/details.js";
 
 const FIRST = ["heldout/success", "heldout/reward", "train/success", "reward/mean", "policy/entropy", "loss/total"];
 
@@ -11,16 +14,20 @@ export async function show(root, params, api) {
   const curves = el("div", { class: "charts" });
   const more = el("details", {}, el("summary", {}, "all metrics"));
   const head = el("div", { class: "row head" });
+  const result = el("section", {});
   const steps = el("section", {});
+  const made = el("details", {});
   const flips = el("section", {});
-  const settings = el("details", {}, el("summary", {}, "settings"));
-  root.append(head, curves, more, steps, flips, settings);
+  const settings = el("details", {});
+  root.append(head, result, curves, more, steps, flips, settings, made);
 
   const fetched = () => Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
 
-  function draw([run, { rows }, { steps: stored }, held], keep) {
-    head.replaceChildren(el("h1", {}, run.name), el("span", { class: `chip state-${run.state}` }, run.state),
-      el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`));
+  function draw([run, { rows, note }, { steps: stored, notes }, held], keep) {
+    head.replaceChildren(el("h1", {}, run.name),
+      el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`), state(run, true));
+    const health = run.alarms.map((found) => el("p", { class: "alarm" }, `${found}. `, el("a", { href: `#/run/${encodeURIComponent(params.run)}/health` }, "Health")));
+    result.replaceChildren(el("p", { class: "headline" }, run.headline), ...health, ...remarks(run.notes), ...run.results.map(resultTable));
     const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => name !== "step" && typeof row[name] === "number")))];
     const series = (name) => {
       const kept = rows.filter((row) => typeof row[name] === "number");
@@ -29,7 +36,7 @@ export async function show(root, params, api) {
     };
     const percent = (name) => /success|cut_actions|valid_actions|truncated/.test(name);
     const curve = (name) => keep(chart(name, [series(name)], { percent: percent(name), height: 150 }));
-    curves.replaceChildren(...FIRST.filter((name) => names.includes(name)).map(curve));
+    curves.replaceChildren(...FIRST.filter((name) => names.includes(name)).map(curve), ...remarks(note ? [note] : []));
     const others = el("div", { class: "charts" });
     const fill = () => {
       if (!more.open || others.childElementCount) return;
@@ -41,11 +48,22 @@ export async function show(root, params, api) {
     steps.replaceChildren(el("h2", {}, "Trees"), stored.length
       ? el("p", { class: "steps" }, ...stored.flatMap((step) => [el("a", { href: `#/run/${encodeURIComponent(params.run)}/find?step=${step}` }, `step ${step}`), " "]))
       : el("p", { class: "quiet" }, "No step has stored trees yet; checkpointing.trees_every sets which have."));
+    steps.append(...remarks(notes));
     flips.replaceChildren(...flipped(held));
-    settings.replaceChildren(el("summary", {}, "settings"), el("table", {}, el("tbody", {}, ...Object.entries(run.settings).map(([field, value]) => el("tr", {}, el("th", { scope: "row" }, field), el("td", {}, value))))));
+    settings.replaceChildren(el("summary", {}, "settings"), pairs(run.settings));
+    made.replaceChildren(el("summary", {}, "made with"), pairs(run.made_with));
   }
 
   return follow(api, (names) => names.includes(params.run), fetched, draw);
+}
+
+/** The last held-out results as a table. */
+function resultTable({ title, head, rows, note }) {
+  return el("section", {}, el("h2", {}, title), el("div", { class: "scroll" }, table(head, rows)), el("p", { class: "quiet" }, note));
+}
+
+function pairs(rows) {
+  return el("table", { class: "pairs" }, el("tbody", {}, ...Object.entries(rows).map(([field, value]) => el("tr", {}, el("th", { scope: "row" }, field), el("td", {}, value)))));
 }
 
 function flipped({ steps, tasks, damaged }) {

@@ -2,10 +2,10 @@
 
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
+import { state } from "../state.js";
 import { short } from "../tree/measures.js";
 
 const MOST = 6;
-const STATES = { training: "training", done: "done", stopped: "stopped: `bough resume` goes on" };
 
 export async function show(root, params, api) {
   const view = new RunsView(root, api);
@@ -52,7 +52,7 @@ class RunsView {
       ["world", "world", (run) => run.world],
       ["credit", "method", (run) => `${run.credit}, ${run.objective}`],
       ["policy", "policy", (run) => run.policy],
-      ["state", "state", (run) => el("span", { class: `chip state-${run.state}`, title: STATES[run.state] }, run.state)],
+      ["state", "state", (run) => state(run)],
       ["step", "step", (run) => String(run.step)],
       ["first", "held-out before", (run) => rate(run.success[0])],
       ["last", "held-out now", (run) => rate(run.success.at(-1))],

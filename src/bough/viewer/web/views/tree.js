@@ -1,6 +1,7 @@
 // A tree of a run: the drawing, the turn that is chosen, two episodes side by side, other credit rules, new branches.
 
 import { el } from "../dom.js";
+import { keepAddress } from "../place.js";
 import { TreeCanvas } from "../tree/canvas.js";
 import { joined } from "../tree/joined.js";
 import { NodePanel } from "../tree/panel.js";
@@ -106,10 +107,10 @@ class TreeView {
       el("div", { class: "row controls" },
         el("nav", { "aria-label": "trees of the step" },
           el("a", { href: `#/run/${encodeURIComponent(this.run)}/find?step=${step}` }, `step ${step}`),
-          this.stepLink(step, index - 1, "previous", "‹ previous"), el("span", { class: "quiet" }, `tree ${index + 1} of ${tree.of_step}`), this.stepLink(step, index + 1, "next", "next ›"),
+          this.stepLink(tree.previous, "previous", "‹ previous"), el("span", { class: "quiet" }, `tree ${index + 1} of ${tree.of_step}`), this.stepLink(tree.next, "next", "next ›"),
           ...others.map((name) => el("a", { href: this.link(name) }, `same task: ${name}`))),
         el("label", {}, "colour ", colour),
-        el("label", {}, "credit rule ", credit),
+        rules.length ? el("label", {}, "credit rule ", credit) : "",
         el("button", { type: "button", onclick: () => this.painter.fit(true) }, "fit"),
         el("button", { type: "button", "aria-label": "zoom in", onclick: () => this.painter.zoomAtCentre(1.4) }, "+"),
         el("button", { type: "button", "aria-label": "zoom out", onclick: () => this.painter.zoomAtCentre(1 / 1.4) }, "−")),
@@ -120,9 +121,8 @@ class TreeView {
     return `#/run/${encodeURIComponent(this.run)}/tree/${name}`;
   }
 
-  stepLink(step, index, rel, words) {
-    const there = index >= 0 && index < this.tree.of_step;
-    return there ? el("a", { rel, href: this.link(`${step}.${index}`) }, words) : el("span", { class: "quiet" }, words);
+  stepLink(name, rel, words) {
+    return name ? el("a", { rel, href: this.link(name) }, words) : el("span", { class: "quiet" }, words);
   }
 
   async changeRule(select) {
@@ -197,7 +197,7 @@ class TreeView {
     if (beside >= 0) query.set("beside", this.placeOf(beside));
     if (this.rule) query.set("credit", this.rule);
     const text = query.toString();
-    history.replaceState(history.state, "", `${this.link(this.name)}${text ? `?${text}` : ""}`);
+    keepAddress(`${this.link(this.name)}${text ? `?${text}` : ""}`);
     if (turn >= 0) this.told.textContent = this.describe(turn);
     this.frame.classList.toggle("two", beside >= 0);
     this.panel.show(turn, beside);
