@@ -7,14 +7,18 @@ import pytest
 
 from bough.env import Env, State
 from bough.env.state_view import has_state_view, view_state
-from bough.env.svg import lines
+from bough.env.svg import MARKED, box, lines
 from bough.worlds.frozenlake import FrozenLake
 from bough.worlds.quiz import Quiz
+from bough.worlds.screens import Screens
 from bough.worlds.shop import Shop
 from bough.worlds.sokoban import Sokoban
+from bough.worlds.sql import Sql
 
 
-@pytest.mark.parametrize(("env", "mark"), [(FrozenLake(), "☺"), (Sokoban(), "☺"), (Shop(), "☑")])
+@pytest.mark.parametrize(
+    ("env", "mark"), [(FrozenLake(), "☺"), (Sokoban(), "☺"), (Shop(), "☑"), (Screens(), "←"), (Sql(), "1: ")]
+)
 def test_a_world_draws_its_states(env: Env, mark: str) -> None:
     task = env.tasks("train", 1, 0)[0]
     before = env.start(task)
@@ -30,6 +34,19 @@ def test_texts_in_a_picture_are_texts() -> None:
     drawn = ElementTree.fromstring(lines([("<script>alert(1)</script> &", True)]))
     assert [each.tag.rpartition("}")[2] for each in drawn] == ["rect", "text"]
     assert drawn[1].text == "☑ <script>alert(1)</script> &"
+    assert "<b>" not in "".join(box("<b> and a text that is too long", 0, 0, 90, 20))
+
+
+def test_a_field_with_the_focus_and_a_used_table_are_marked() -> None:
+    """The phone marks the field that takes text, and shows the message of an impossible action; SQL marks tables."""
+    phone = Screens()
+    state = phone.start(phone.tasks("train", 1, 0)[0])
+    assert "nothing to scroll" in str(view_state(phone, phone.step(state, "scroll down").state))
+    sql = Sql()
+    before = sql.start(sql.tasks("train", 1, 0)[0])
+    after = sql.step(before, sql.plan(before)[0]).state  # type: ignore[index]
+    assert MARKED not in str(view_state(sql, before))
+    assert MARKED in str(view_state(sql, after))
 
 
 @dataclass(frozen=True)

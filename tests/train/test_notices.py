@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.trees import chains
 
 from bough.train.notices import Notices
+from bough.view import Alarm
 
 
 def test_unequal_shares_of_an_update_are_reported_once() -> None:
@@ -27,3 +28,21 @@ def test_the_notice_of_failed_paths_says_that_others_took_their_place() -> None:
     (line,) = shown
     assert line.startswith("1 path of a batch failed (paths/failed): the server is gone. ")
     assert "others were sampled in their place" in line
+
+
+def test_half_of_the_groups_without_a_signal_are_an_alarm_after_ten_steps() -> None:
+    shown: list[Alarm] = []
+    notices = Notices(report=shown.append)
+    for step in range(9):
+        notices.groups(step % 2, 2)
+    notices.groups(0, 2)
+    assert shown == [], "4 of 20"
+    for _ in range(4):
+        notices.groups(2, 2)
+    assert shown == []
+    notices.groups(2, 2)
+    notices.groups(2, 2)
+    (alarm,) = shown
+    assert (alarm.kind, alarm.found.partition(" groups")[0]) == ("equal groups", "12 of 20")
+    assert alarm.meaning
+    assert "explorer.n" in alarm.action

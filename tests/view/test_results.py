@@ -89,7 +89,7 @@ def test_graded_rewards_are_the_first_table() -> None:
     reward, success = results(panels)
     assert (reward.title, success.title) == ("Held-out reward", "Held-out success")
     assert reward.rows[1][:2] == ("after", "0.5")
-    assert reward.rows[1][4] == "+0.35"
+    assert reward.rows[1][3] == "+0.35"
     assert [table.title for table in results(tuple(rewarded(name, 0.5, graded=False) for name in "ab"))] == [
         "Held-out success",
         "Held-out reward",

@@ -15,6 +15,7 @@ SMALL = (
     "warmup.epochs=4",
     "evaluation.tasks.count=4",
     "rewards=[EnvReward(), InvalidAction(penalty=0.1)]",
+    "evaluation.checks=[Success(), Length()]",
     "checkpointing.trees_every=1",
     "checkpointing.every=1",
 )

@@ -71,6 +71,7 @@ def test_every_page_opens(page: Any, address: str, runs: Path) -> None:
         ("#/runs", "Runs"),
         ("#/run/soko", "soko"),
         ("#/run/soko/health", "Health of soko"),
+        ("#/run/soko/rewards", "Rewards of soko"),
         ("#/run/soko/find", "Episodes"),
         (f"#/run/soko/tree/{step}.0", "sokoban-"),
     ):
@@ -78,6 +79,14 @@ def test_every_page_opens(page: Any, address: str, runs: Path) -> None:
         page.wait_for_selector(f"h1:has-text('{title}')")
     page.goto(f"{address}#/run/none")
     page.wait_for_selector("[role=alert]:has-text('need one of soko')")
+
+
+def test_rewards_and_checks_are_beside_each_other(page: Any, address: str) -> None:
+    page.goto(f"{address}#/run/soko/rewards")
+    page.wait_for_selector("h3:has-text('Check success, never trained on')")
+    page.wait_for_selector("h3:has-text('By check success')")
+    page.locator("h3:has-text('By invalid_action') + .scroll a").first.click()
+    page.wait_for_selector(".conversation .role-assistant")
 
 
 def test_an_action_is_tried_and_saved(page: Any, address: str, runs: Path) -> None:

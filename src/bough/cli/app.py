@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from bough.cli.chat_command import chat_with_agent
 from bough.cli.failure import explained
+from bough.cli.options import Accept, Changes, On
 from bough.cli.result_commands import RESULT_COMMANDS
 
 app = typer.Typer(
@@ -16,21 +18,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-
-Changes = Annotated[
-    list[str] | None,
-    typer.Argument(help="Fields to change: steps=50 optimizer.learning_rate=3e-4 credit='Grpo(std=none)'"),
-]
-
-Accept = Annotated[
-    bool,
-    typer.Option("--accept-changes", help="Go on with files, data or tasks that changed since the run was made."),
-]
-
-On = Annotated[
-    str | None,
-    typer.Option(help="The world: frozenlake, 'sokoban(...)', or path/to/file.py:function; frozenlake if not given"),
-]
 
 
 @app.command()
@@ -269,38 +256,7 @@ def serve_policy(
     )
 
 
-@app.command("chat")
-@explained
-def chat_with_agent(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            help="A run directory; or a model: a folder, a GGUF file, a hub id, package:NAME, smollm2; none with --on."
-        ),
-    ] = None,
-    changes: Changes = None,
-    on: On = None,
-    policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
-    task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the samples; evaluation.seed if not given.")] = None,
-    system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
-    step: Annotated[
-        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,
-) -> None:
-    """Watch and steer an agent in its environment, or talk to a model; /help shows what a line can do.
-
-    bough chat runs/a --task 3
-
-    bough chat path/to/model --system 'Answer in one line.' temperature=0.7
-    """
-    from bough.cli.find import split_target
-    from bough.cli.start_chat import start_chat
-
-    place, edits = split_target(target, changes or [])
-    start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
+app.command("chat")(chat_with_agent)
 
 
 @app.command("check-env")

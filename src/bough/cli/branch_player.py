@@ -11,7 +11,7 @@ from bough.cli.episode_chat import written_action
 from bough.cli.loop_thread import LoopThread
 from bough.config import ConfigError
 from bough.context import CallParser
-from bough.env import seats_of
+from bough.env import Branching, seats_of
 from bough.evaluate.agent import EvaluationTarget, Evaluee, evaluation_target
 from bough.export import conversation
 from bough.reward import reward_trees
@@ -74,6 +74,16 @@ class BranchPlayer:
         rewarded, note = _rewarded(opened.target, grown)
         return Played(rewarded=rewarded, step=opened.step, turns=before, note=note)
 
+    def check(self, directory: Path, step: int | None) -> None:
+        """Open the agent of a run, and refuse a world in which nothing can go on from a turn.
+
+        Raises:
+            ConfigError: when the world has several agents, or can't go back to an earlier state.
+            StoreError: when there is no such run or checkpoint.
+        """
+        with PROCESS_FOLDER:
+            self._open(directory, step)
+
     def score(self, directory: Path, tree: Tree, node: int, step: int | None) -> Scored:
         """The log-probabilities of an action under a checkpoint; see `Player`."""
         with PROCESS_FOLDER:
@@ -101,6 +111,11 @@ class BranchPlayer:
             target = stack.enter_context(evaluation_target(directory, step=step, accept_changes=True))
             if seats_of(target.run.world.env):
                 raise ConfigError(f"{directory}: got a world of several agents; need one for a single agent")
+            if target.run.world.env.branching is Branching.NONE:
+                raise ConfigError(
+                    f"{directory}: got the world {target.run.world.name!r}, which can't go back to an earlier state "
+                    "(branching 'none'); need a run in an environment that can, such as Replay(env=...) around it"
+                )
             loop = stack.enter_context(LoopThread())
             closing = AsyncExitStack()
             stack.callback(lambda: loop.run(closing.aclose()))

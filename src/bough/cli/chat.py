@@ -114,7 +114,7 @@ def chat_in_environment(
             )
         base = found.run.world.evaluation.seed if seed is None else seed
         opening = _episodes(found, deadlines, task)
-        return _talk(loop, opening, seed=derive(base, "heldout"), first=task, out=out, read=read or _read_line)
+        return _talk(loop, opening, seed=derive(base, "heldout"), first=task, out=out, read=read or read_line)
 
 
 @asynccontextmanager
@@ -159,7 +159,7 @@ def chat_with_model(
     sampling: Sampling = override(Sampling(max_tokens=TEXT_TOKENS, entropies=False), changes)
     with Watchdog(deadlines, grace_s=30.0), LoopThread() as loop:
         opened = _model(source, sampling, Talk(instructions=system), deadlines)
-        return _talk(loop, opened, seed=seed, first=0, out=out, read=read or _read_line)
+        return _talk(loop, opened, seed=seed, first=0, out=out, read=read or read_line)
 
 
 @asynccontextmanager
@@ -211,7 +211,7 @@ def _talk(
         chat = agent.chat(rollouts)
         try:
             chat.begin(first)
-            _lines(chat, read)
+            read_lines(chat, read)
         finally:
             chat.end()
             trees += rollouts.trees()
@@ -221,14 +221,15 @@ def _talk(
     return trees
 
 
-def _lines(chat: Chat, read: Read) -> None:
+def read_lines(chat: Chat, read: Read) -> None:
+    """Hand lines to a chat until the end of the input, or /quit."""
     with suppress(EOFError):
         while (line := read(chat.prompt)).strip() not in ("/quit", "/exit"):
             # Bytes that are no UTF-8 arrive as halves of surrogate pairs, which no tokenizer takes.
             chat.line(line.encode(errors="replace").decode())
 
 
-def _read_line(prompt: str) -> str:
+def read_line(prompt: str) -> str:
     """A line of standard input; a line of a pipe is repeated after the prompt, as a terminal shows it.
 
     Raises:

@@ -1,7 +1,7 @@
 """Evaluates a policy on held-out tasks: a checkpoint of a run, or another policy."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,6 +14,7 @@ from bough.evaluate.failed import require_some
 from bough.evaluate.progress import CountedTrees, OnProgress
 from bough.rollout import Deadlines
 from bough.train import HeldoutResult, Run, measure
+from bough.train.evaluation import mean_of
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import Task, derive
@@ -162,6 +163,7 @@ async def _score(run: Run, agent: Evaluee, tasks: Sequence[Task], tell: OnProgre
         temperature=run.world.evaluation.temperature,
         seed=derive(run.world.evaluation.seed, "heldout"),
         rewards=run.world.rewards,
+        checks=run.world.evaluation.checks,
         seat=agent.seat,
         store=CountedTrees(None, tell, len(tasks)),
     )
@@ -170,12 +172,13 @@ async def _score(run: Run, agent: Evaluee, tasks: Sequence[Task], tell: OnProgre
 def sentence(evaluation: PolicyResult) -> str:
     """The result in one line, graded rewards before success, and one line for each further fact.
 
-    Further facts are failed tasks, truncated paths, cut and invalid actions, and the usage of a server.
+    Further facts are checks, failed tasks, truncated paths, cut and invalid actions, and the usage of a server.
     """
     score = evaluation.score
     outgrown = score.truncated_context
     cut = f"{outgrown} paths exceeded the context and were truncated" if outgrown else ""
     used = "" if evaluation.usage is None else f"the server: {evaluation.usage}"
+    checked = [_check_note(name, values) for name, values in score.checks.items()]
     notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions), used)
     measured = [
         f"success {score.rate:.1%} of {len(score.successes)} held-out tasks{late_note(evaluation.late)} "
@@ -185,7 +188,13 @@ def sentence(evaluation: PolicyResult) -> str:
         interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
         measured.insert(0 if score.graded else 1, f"reward {short(score.reward)} (95 % interval {interval})")
     result = f"{evaluation.agent}: {', '.join(measured)}, mean episode length {score.turns:.1f} turns"
-    return "\n".join([result, *_shots_note(evaluation), *(note for note in notes if note)])
+    return "\n".join([result, *_shots_note(evaluation), *checked, *(note for note in notes if note)])
+
+
+def _check_note(name: str, values: Mapping[str, float]) -> str:
+    """The mean of a check with its interval."""
+    low, high = mean_interval([*values.values()])
+    return f"check {name}: {short(mean_of(values))} (95 % interval {short(low)} to {short(high)})"
 
 
 def _shots_note(evaluation: PolicyResult) -> list[str]:

@@ -18,8 +18,13 @@ class Reward(Protocol):
         ...
 
 
-def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
+def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward], field: str = "rewards") -> list[Rewarded]:
     """Computes every reward's channels on the trees of one task.
+
+    Args:
+        group: The trees.
+        rewards: The rewards.
+        field: The setting that has them, for errors.
 
     Raises:
         StageError: when two rewards pay the same channel, or one does not return finite numbers for each node of each
@@ -27,34 +32,31 @@ def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Re
     """
     channels: list[dict[str, Floats]] = [{} for _ in group]
     for reward in rewards:
-        for merged, paid in zip(channels, _checked(reward, group, _paid(reward, group)), strict=True):
+        for merged, paid in zip(channels, _checked(reward, group, field), strict=True):
             if clash := merged.keys() & paid.keys():
                 pieces = ", ".join(type(each).__name__ for each in rewards)
                 raise StageError(
-                    f"rewards=[{pieces}]: got two that pay under {sorted(clash)}; need a name of its own for each "
+                    f"{field}=[{pieces}]: got two that pay under {sorted(clash)}; need a name of its own for each "
                     "channel: remove one, or let it pay under another name"
                 )
             merged.update(paid)
     return [Rewarded(tree=tree, channels=merged) for tree, merged in zip(group, channels, strict=True)]
 
 
-def reward_trees(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
-    """Computes the rewards of trees, those of one task together; raises as `compute_rewards`."""
-    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
+def reward_trees(trees: Sequence[Tree], rewards: Sequence[Reward], field: str = "rewards") -> list[Rewarded]:
+    """Computes the rewards of trees, those of one task together; takes and raises what `compute_rewards` does."""
+    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards, field)]
 
 
-def _paid(reward: Reward, group: Sequence[Tree]) -> object:
-    with contained(f"rewards={type(reward).__name__}"):
-        return reward(group)
-
-
-def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Mapping[str, Floats]]:
-    """Checks the return value of a reward: for each tree its channels, [N] finite numbers each.
+def _checked(reward: Reward, group: Sequence[Tree], field: str) -> list[Mapping[str, Floats]]:
+    """What a reward returns: for each tree its channels, [N] finite numbers each.
 
     Raises:
         StageError: when it is anything else; names the reward, the channel and the task.
     """
-    piece = f"rewards={type(reward).__name__}"
+    piece = f"{field}={type(reward).__name__}"
+    with contained(piece):
+        returned = cast("object", reward(group))
     need = "one mapping of channels, name to [N] numbers, for each tree, in their order"
     if not isinstance(returned, Sequence) or isinstance(returned, str):
         raise StageError(f"{piece}: got {describe(returned)}; need a list with {need}")

@@ -5,7 +5,7 @@ import numpy as np
 from bough.rollout.builder import hash_key
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
-from bough.tree import Kind, Outcome, Tree, action_in, ends_turn, path, text_in, turn_start
+from bough.tree import Kind, Outcome, Source, Tree, action_in, ends_turn, path, text_in, turn_start
 
 
 async def replay_path(rollout: Rollout, tree: Tree, node: int) -> list[Cursor]:
@@ -55,7 +55,9 @@ async def _execute(rollout: Rollout, cursor: Cursor, tree: Tree, last: int) -> C
     pieces = pieces[pieces >= first]
     tokens = np.concatenate([tree.tokens_of(int(each)) for each in pieces]).tolist()
     if tokens:
-        draft = rollout.force_tokens(cursor, tokens)
+        # What a person or an oracle wrote remains theirs.
+        source = Source.TEACHER if tree.source[last] == Source.TEACHER else Source.FORCED
+        draft = rollout.force_tokens(cursor, tokens, source=source)
         if draft.complete:
             return await rollout.execute(draft)
     # An action that was written without a stop token, or without tokens, by a grammar or a program.

@@ -230,12 +230,14 @@ class Rollout:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
         return self.writer(cursor).force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
-    def force_tokens(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
+    def force_tokens(
+        self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0, source: Source = Source.FORCED
+    ) -> PendingAction:
         """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
 
         A piece that ends with a stop token, or reaches the maximum length of an action, completes it.
         """
-        return self.writer(at).force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
+        return self.writer(at).force_tokens(at, tokens, branch=branch, source=source, whole=False)
 
     def taken(self, cursor: Cursor, action: int) -> PendingAction:
         """An action that was executed at a cursor, given by the builder index of its last piece, as a pending one."""

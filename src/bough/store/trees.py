@@ -19,6 +19,7 @@ The K trees of the file are concatenated, N nodes and T tokens in all:
     parent [N]              counted from the first node of the tree; -1 at its root
     token, logprob, entropy, allowed [T], and all other columns of `Tree` [N]: kind, outcome, success, valid, ...
     channel/NAME [N]        rewards of channel NAME at each node; nan on trees without it       (rewarded, credited)
+    check/NAME [N]          check NAME, measured and not trained on; nan where it has no value  (rewarded, credited)
     first_entry [K + 1]     tree k has the advantages path_advantage[first_entry[k] : first_entry[k + 1]]  (credited)
     path_advantage [E]      as in `Credited`                                                    (credited)
     excluded [N]            1 at the leaves that are excluded from the loss, 0 elsewhere        (credited)
@@ -27,13 +28,13 @@ Line k of `step_000012.jsonl` is one object:
 
     {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
 
-A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
-tree with seats has "seats": name, payoffs and successes by node. A tree that was sampled under a grammar has
-"allowed_sets": each set's bytes, compressed by zlib, in base64. The task has "start" if it has one, the counts are
-those of `RolloutCounts`; numbers that are not finite are null. The header's `__metadata__` contains the format, the
-stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums: of the JSONL file, and of the file
-itself, that is of the header without this checksum, as JSON with sorted keys and no blanks, followed by the columns. A
-file of an earlier format has no checksum of itself and is refused.
+A tree with checks has "checks": [NAME, ...]. A tree with columns of appraisers has "appraisals": by column and node
+[value, verdict, votes, questions, tokens]. A tree with seats has "seats": name, payoffs and successes by node. A tree
+that was sampled under a grammar has "allowed_sets": each set's bytes, compressed by zlib, in base64. The task has
+"start" if it has one, the counts are those of `RolloutCounts`; numbers that are not finite are null. The header's
+`__metadata__` contains the format, the stage of the trees ("Tree", "Rewarded", "Credited"), and two BLAKE2b checksums:
+of the JSONL file, and of the file itself, that is of the header without this checksum, as JSON with sorted keys and no
+blanks, followed by the columns. A file of an earlier format has no checksum of itself and is refused.
 """
 
 import hashlib
@@ -194,15 +195,19 @@ def _rewarded(each: Tree | Rewarded | Credited) -> Rewarded | None:
 
 def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
     tree, rewarded = _tree(each), _rewarded(each)
-    return tree_record(tree) | {"channels": list(rewarded.channels) if rewarded else []}
+    checks = {"checks": list(rewarded.checks)} if rewarded and rewarded.checks else {}
+    return tree_record(tree) | {"channels": list(rewarded.channels) if rewarded else [], **checks}
 
 
 def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
     columns: Columns = join_trees([_tree(each) for each in stages])
     rewarded = [each for each in map(_rewarded, stages) if each]
-    for name in dict.fromkeys(name for each in rewarded for name in each.channels):
-        paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in rewarded]
-        columns[f"channel/{name}"] = join_column(np.dtype(np.float64), paid)
+    for kind in ("channel", "check"):
+        paid = [each.channels if kind == "channel" else each.checks for each in rewarded]
+        for name in dict.fromkeys(name for own in paid for name in own):
+            none = (np.full(each.tree.nodes, np.nan) for each in rewarded)
+            values = [own.get(name, nan) for own, nan in zip(paid, none, strict=True)]
+            columns[f"{kind}/{name}"] = join_column(np.dtype(np.float64), values)
     if credited := [each for each in stages if isinstance(each, Credited)]:
         advantages = [each.path_advantage for each in credited]
         columns["first_entry"] = np.cumsum([0, *map(len, advantages)]).astype(np.int64)
@@ -249,9 +254,12 @@ def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> T
     tree = cut_tree(columns, at, line)
     if stage == "Tree":
         return tree
-    names = cast("list[str]", line["channels"])
-    channels = {name: columns[f"channel/{name}"][rows_of(columns, "channel", at)] for name in names}
-    rewarded = Rewarded(tree=tree, channels=channels)
+    rows = rows_of(columns, "channel", at)
+    channels, checks = (
+        {name: columns[f"{kind}/{name}"][rows] for name in cast("list[str]", line.get(f"{kind}s", []))}
+        for kind in ("channel", "check")
+    )
+    rewarded = Rewarded(tree=tree, channels=channels, checks=checks)
     if stage == "Rewarded":
         return rewarded
     return Credited(

@@ -1,6 +1,6 @@
 """Metrics of each reward channel of a batch: its size, and whether it orders paths as success does."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -40,35 +40,52 @@ def channel_metrics(rewarded: Sequence[Rewarded]) -> dict[str, float]:
     in which the success is paid more; a tie counts half. 1 is a reward that orders paths as success does, .5 one
     unrelated to success, 0 its opposite. It is missing without such pairs.
     """
-    names = sorted({name for each in rewarded for name in each.channels})
-    found = [_group(group, names) for group in groups(rewarded)]
+    return column_metrics(rewarded, [each.channels for each in rewarded], "reward")
+
+
+def column_metrics(
+    rewarded: Sequence[Rewarded], columns: Sequence[Mapping[str, Floats]], kind: str
+) -> dict[str, float]:
+    """The metrics of `channel_metrics` for other columns of trees, with names that begin with `kind`.
+
+    Args:
+        rewarded: The trees.
+        columns: Of each tree, by name, [N]. A path whose sum is nan has no value, and enters no metric of the column.
+        kind: The beginning of the names.
+    """
+    names = sorted({name for each in columns for name in each})
+    of_tree = {id(each): own for each, own in zip(rewarded, columns, strict=True)}
+    found = [_group(group, [of_tree[id(each)] for each in group], names) for group in groups(rewarded)]
     metrics: dict[str, float] = {}
     for place, name in enumerate(names):
-        pays = [pay[place] for pay, _ in found if pay.shape[1]]
+        known = [(pay[place][there], won[there]) for pay, won in found if (there := ~np.isnan(pay[place])).any()]
+        pays = [pay for pay, _ in known]
         if not pays:
             continue
         every = np.concatenate(pays)
         several = [pay for pay in pays if len(pay) > 1]
-        pairs = [_ordered(pay[place], won) for pay, won in found]
+        pairs = [_ordered(pay, won) for pay, won in known]
         count = sum(number for _, number in pairs)
-        metrics[f"reward/{name}"] = float(every.mean())
-        metrics[f"reward_std/{name}"] = float(every.std(ddof=1)) if len(every) > 1 else 0.0
-        metrics[f"reward_nonzero_std/{name}"] = sum(_differ(pay) for pay in several) / max(1, len(several))
+        metrics[f"{kind}/{name}"] = float(every.mean())
+        metrics[f"{kind}_std/{name}"] = float(every.std(ddof=1)) if len(every) > 1 else 0.0
+        metrics[f"{kind}_nonzero_std/{name}"] = sum(_differ(pay) for pay in several) / max(1, len(several))
         if count:
-            metrics[f"reward_pair_accuracy/{name}"] = sum(right for right, _ in pairs) / count
+            metrics[f"{kind}_pair_accuracy/{name}"] = sum(right for right, _ in pairs) / count
     return metrics
 
 
-def _group(group: Sequence[Rewarded], names: Sequence[str]) -> tuple[Floats, np.ndarray]:
-    """[channels, P] the sums of the paths of a task, and [P] whether each succeeds."""
+def _group(
+    group: Sequence[Rewarded], columns: Sequence[Mapping[str, Floats]], names: Sequence[str]
+) -> tuple[Floats, np.ndarray]:
+    """[columns, P] the sums of the paths of a task, and [P] whether each succeeds."""
     ends = [counted(each.tree) for each in group]
     won = np.concatenate([each.tree.success[end] == Ternary.YES for each, end in zip(group, ends, strict=True)])
     zero = [np.zeros(each.tree.nodes) for each in group]
     pays = [
         np.concatenate(
             [
-                sum_to_root(each.tree, each.channels.get(name, none))[end]
-                for each, end, none in zip(group, ends, zero, strict=True)
+                sum_to_root(each.tree, own.get(name, none))[end]
+                for each, own, end, none in zip(group, columns, ends, zero, strict=True)
             ]
         )
         for name in names

@@ -70,6 +70,16 @@ def _check_writers(run: Run) -> None:
         refuse_repeats((*run.world.rewards, *run.method.hooks))
     except ValueError as error:
         raise ConfigError(f"rewards, hooks: {error}") from error
+    checks = run.world.evaluation.checks
+    try:
+        refuse_repeats(checks)
+    except ValueError as error:
+        raise ConfigError(f"evaluation.checks: {error}") from error
+    if trained := [type(each).__name__ for each in checks if each in run.world.rewards]:
+        raise ConfigError(
+            f"evaluation.checks: got {trained[0]}, which is one of the rewards too; need a check that is not trained "
+            "on: remove it from one of the two"
+        )
 
 
 def _check_own(name: str, run: Run) -> None:

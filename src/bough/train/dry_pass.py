@@ -30,6 +30,7 @@ from bough.needs import (
     pieces,
 )
 from bough.rollout import Agent, RoleModel, paths_of
+from bough.train.checks import measure_checks
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
@@ -123,6 +124,7 @@ def _try_out(trained: TrainedPolicy, trees: Sequence[Tree]) -> None:
         return [_with_estimates(run, _with_returns(each), generator) for each in rewarded]
 
     found = run_stages(run, [_with_appraisals(run, tree, generator) for tree in ended], estimate)
+    measure_checks([each.tree for each in found.rewarded], run.world.evaluation.checks)
     _check_group(run, found.credited)
     has_advantage = any(map(_has_advantage, found.kept))
     _learn(trained, found.kept if has_advantage else [*map(_with_advantage, found.credited)], trees)

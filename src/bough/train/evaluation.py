@@ -39,6 +39,8 @@ class HeldoutResult:
         rewards: Task id to the reward of its path, the sum of its channels; without channels that read the answers of
             appraisers, which held-out paths do not have.
         channels: By reward channel, its mean over the paths.
+        checks: By check, task id to its sum over the path (`evaluation.checks`); without checks that read the answers
+            of appraisers.
         graded: Whether the reward is more than success: successes, or failures, have several values, by the channels
             "env" and "success", or by all channels where a run has neither.
     """
@@ -50,6 +52,7 @@ class HeldoutResult:
     trees: tuple[Tree, ...] = field(repr=False)
     rewards: Mapping[str, float] = field(default_factory=dict[str, float])
     channels: Mapping[str, float] = field(default_factory=dict[str, float])
+    checks: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     graded: bool = False
 
     @property
@@ -65,7 +68,12 @@ class HeldoutResult:
     @property
     def reward(self) -> float:
         """Mean reward of a path; nan without rewards."""
-        return math.fsum(self.rewards.values()) / len(self.rewards) if self.rewards else math.nan
+        return mean_of(self.rewards)
+
+
+def mean_of(values: Mapping[str, float]) -> float:
+    """The mean of the values of tasks; nan without any."""
+    return math.fsum(values.values()) / len(values) if values else math.nan
 
 
 async def measure(
@@ -76,6 +84,7 @@ async def measure(
     temperature: float,
     seed: int,
     rewards: Sequence[Reward] = (),
+    checks: Sequence[Reward] = (),
     seat: str = "",
     store: TreeStore | None = None,
 ) -> HeldoutResult:
@@ -88,6 +97,7 @@ async def measure(
         temperature: Of the policies in training; models of automatic seats keep their own.
         seed: Seed of the episodes.
         rewards: The run's rewards.
+        checks: The run's checks (`evaluation.checks`).
         seat: The seat whose success and rewards are measured; "" for those of the environment.
         store: Receives the finished trees.
     """
@@ -102,11 +112,16 @@ async def measure(
             successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
     paid = _channels(grown.trees, rewards, seat)
+    checked = _channels(grown.trees, checks, seat, "evaluation.checks")
     totals = {task: math.fsum(channels.values()) for task, channels in paid.items()}
     names = dict.fromkeys(name for channels in paid.values() for name in channels)
     return HeldoutResult(
         rewards=totals,
         channels={name: math.fsum(each.get(name, 0.0) for each in paid.values()) / len(paid) for name in names},
+        checks={
+            name: {task: each[name] for task, each in checked.items() if name in each}
+            for name in dict.fromkeys(name for each in checked.values() for name in each)
+        },
         graded=is_graded(paid, successes),
         successes=successes,
         failures=grown.failures,
@@ -116,13 +131,15 @@ async def measure(
     )
 
 
-def _channels(trees: Sequence[Tree], rewards: Sequence[Reward], seat: str) -> dict[str, dict[str, float]]:
+def _channels(
+    trees: Sequence[Tree], rewards: Sequence[Reward], seat: str, field: str = "rewards"
+) -> dict[str, dict[str, float]]:
     """By task, the sum of each reward channel over its path; without channels that need the answers of appraisers."""
     known = [each for each in rewards if not names_of(needs_of(each), Appraised)]
     views = [view for tree in trees if (view := seat_view(tree, seat) if seat else tree) is not None]
     return {
         each.tree.task.id: {name: float(sum_to_root(each.tree, pay)[leaf]) for name, pay in each.channels.items()}
-        for each in (reward_trees(views, known) if known else ())
+        for each in (reward_trees(views, known, field) if known else ())
         for leaf in counted(each.tree)
     }
 

@@ -37,6 +37,7 @@ from bough.needs import PATHS, needs_of
 from bough.rewrite.teacher_paths import teacher_paths
 from bough.rollout import DeadlineExceeded, Rollouts
 from bough.store.answers import Answers
+from bough.train.checks import check_metrics
 from bough.train.evaluation import measure
 from bough.train.growing import GrowingBatch, GrowingBatches
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_over, mostly_cut, next_health
@@ -158,6 +159,8 @@ class _Loop:
         for data in parts:
             data.metrics = summarize(data.episodes, unstarted=data.unstarted, dropped=data.trees.dropped)
             data.metrics["groups/without_signal"] = float(data.silent_groups)
+            checks = self.world.evaluation.checks
+            data.metrics |= check_metrics([each.tree for each in data.trees.rewarded], checks)
             if data.policy.role.seats:
                 data.metrics["paths/without_turn"] = float(data.without_turn)
             self.log(data)
@@ -375,6 +378,7 @@ class _Loop:
                 temperature=evaluation.temperature,
                 seed=derive(evaluation.seed, "heldout"),
                 rewards=self.world.rewards,
+                checks=evaluation.checks,
                 seat=runtime.main.role.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)

@@ -29,7 +29,8 @@ from bough.store import (
 from bough.store.atomic import explain_full_disk
 from bough.store.heldout import heldout_file
 from bough.train.checkpointable import Checkpointable
-from bough.train.evaluation import HeldoutResult
+from bough.train.checks import with_checks
+from bough.train.evaluation import HeldoutResult, mean_of
 from bough.train.health import HealthState
 from bough.train.run import Run
 from bough.train.spent import Spent
@@ -37,7 +38,7 @@ from bough.train.summary import reward_functions
 from bough.tree import Credited
 from bough.units import GIB
 from bough.usercode.origin import shorten
-from bough.view import CUT_REMEDY, Alarm, Live, cut_share, failed_note, mean_interval, rising_rewards, wilson
+from bough.view import CUT_REMEDY, Alarm, Live, cut_share, failed_note, mean_interval, reward_findings, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -175,7 +176,8 @@ class RunRecorder:
         path.parent.mkdir(exist_ok=True)
         about = {"step": step, "temperature": self._run.world.evaluation.temperature}
         result = {"tasks": score.successes, "rewards": dict(score.rewards), "failures": dict(score.failures)}
-        write_json(path, {**about, **result, "graded": score.graded})
+        checks = {"checks": {name: dict(values) for name, values in score.checks.items()}} if score.checks else {}
+        write_json(path, {**about, **result, **checks, "graded": score.graded})
         if not score.successes:
             return
         low, high = wilson(sum(score.successes.values()), len(score.successes))
@@ -185,6 +187,9 @@ class RunRecorder:
             low, high = mean_interval([*score.rewards.values()])
             results |= {"reward": score.reward, "reward_low": low, "reward_high": high}
             results |= {f"reward_channel/{name}": mean for name, mean in score.channels.items()}
+        for name, values in score.checks.items():
+            low, high = mean_interval([*values.values()])
+            results |= {f"check/{name}": mean_of(values), f"check_low/{name}": low, f"check_high/{name}": high}
         results |= reward_functions(score.trees)
         self.log({f"heldout/{name}": value for name, value in results.items()})
         many = score.actions.cut >= MANY_CUT * score.actions.actions
@@ -211,7 +216,8 @@ class RunRecorder:
         """
         every = self._run.checkpointing.trees_every
         if self._trees and (last or (every and step % every == 0)):
-            write_trees(self.directory.trees_of(step), self._trees)
+            checks = self._run.world.evaluation.checks
+            write_trees(self.directory.trees_of(step), with_checks(self._trees, checks) if checks else self._trees)
         if self._metrics.step == step:
             self._metrics.amend(self._row)
         self._row.setdefault("phase", "rl" if step > self._run.warmup_steps else "start")
@@ -342,11 +348,14 @@ class RunRecorder:
                 shutil.rmtree(temporary, ignore_errors=True)
 
     def _report_rewards(self, step: int) -> None:
-        """Report the reward channels that rose without success over the window that ends here, each once a run."""
+        """Report the channels that rose without success, and the checks that fell, over the window that ends here.
+
+        Each is reported once a run.
+        """
         window, done = self._run.health.reward_window, step - self._run.warmup_steps
         if self._row["phase"] != "rl" or not window or done % window:
             return
-        for found in rising_rewards(read_metrics(self.directory.metrics), window):
+        for found in reward_findings(read_metrics(self.directory.metrics), window):
             if found.step == step:
                 self.alarm(found.alarm, step)
 

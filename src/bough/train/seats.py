@@ -12,7 +12,7 @@ SEAT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """A seat's name is a part of the names of files and metrics."""
 
 METRICS = {
-    *("env", "groups", "heldout", "judge", "loss", "memory", "optimizer"),
+    *("check", "env", "groups", "heldout", "judge", "loss", "memory", "optimizer"),
     *("paths", "policy", "reward", "speed", "time", "train", "update"),
 }
 """Groups of metrics, whose names no seat may have."""

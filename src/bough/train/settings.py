@@ -1,5 +1,6 @@
 """Smaller groups of settings: tasks, warm-up, schedule, evaluation, demonstrations, execution, checkpoints, health."""
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from bough.needs import (
     Need,
 )
 from bough.piece import Above, AtLeast, Between, piece
+from bough.reward import Reward
 from bough.rewrite.rewrite import PathRewriter
 from bough.roles.recipes import EngineRecipe
 
@@ -146,12 +148,19 @@ class Evaluation:
         temperature: Sampling temperature; 0 is greedy.
         seed: Seed of the held-out tasks and of their episodes, whatever the run's seed: runs of several seeds are
             compared on the same tasks.
+        checks: Rewards that are measured on the trees of every training step and on held-out episodes, and never
+            trained on: a second look at what the trained rewards pay for. Metrics `check/NAME` have their means. A
+            check may read the columns of appraisers; held-out episodes have none, so it is not measured there.
     """
 
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
     every: Annotated[int, AtLeast(0, "0 (none) or more")] = 10
     temperature: Annotated[float, TEMPERATURE] = 1.0
     seed: int = 0
+    checks: Sequence[Reward] = ()
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
 
 @piece

@@ -47,17 +47,20 @@ class Rewarded:
             log-probabilities of such tokens.
         end_values: By the name of a critic's head, [N] float: the value of the final state of each truncated path, at
             its leaf; nan elsewhere.
+        checks: Rewards that are measured and never trained on (`evaluation.checks`), by name, [N] float64; nan at the
+            leaf of a path without a value. No stage reads them: they are measured when the stages are over.
 
     Raises:
         StageError: when a channel or an estimate is no array of numbers or has another shape, a channel is not finite,
             or an estimate is infinite.
-        ValueError: when a column of `end_values` has another shape.
+        ValueError: when a column of `end_values` or `checks` has another shape.
     """
 
     tree: Tree
     channels: Mapping[str, Floats]
     estimates: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     end_values: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    checks: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __post_init__(self) -> None:
         if self.tree.seats:
@@ -88,12 +91,13 @@ class Rewarded:
                     f"Rewarded.estimates[{name!r}]: got {describe(estimate)}, or an infinite value; need {tokens} "
                     f"numbers, finite or nan, one a token (task {self.tree.task.id})"
                 )
-        for name, value in self.end_values.items():
-            if value.shape != (self.tree.nodes,):
-                raise ValueError(
-                    f"Rewarded.end_values[{name!r}]: got shape {value.shape}; need ({self.tree.nodes},), one number a "
-                    f"node (task {self.tree.task.id})"
-                )
+        for column, values in (("end_values", self.end_values), ("checks", self.checks)):
+            for name, value in values.items():
+                if value.shape != (self.tree.nodes,):
+                    raise ValueError(
+                        f"Rewarded.{column}[{name!r}]: got shape {value.shape}; need ({self.tree.nodes},), one number "
+                        f"a node (task {self.tree.task.id})"
+                    )
 
     @property
     def reward(self) -> Floats:

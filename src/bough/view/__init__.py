@@ -9,6 +9,7 @@ from bough.view.live import Live
 from bough.view.notes import CUT_REMEDY, cause, cut_note, cut_share, failed_note, invalid_note, late_note
 from bough.view.progress import Progress
 from bough.view.results import Panel, headline
+from bough.view.reward_findings import reward_findings
 from bough.view.reward_table import reward_table
 from bough.view.rising_rewards import TASK_CHANNELS, rising_rewards
 from bough.view.table import MetricTable
@@ -36,6 +37,7 @@ __all__ = [
     "mean_interval",
     "paired",
     "reward_table",
+    "reward_findings",
     "rising_rewards",
     "show_tree",
     "wilson",

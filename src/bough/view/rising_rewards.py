@@ -1,9 +1,9 @@
 """Reward channels that rise while success does not: a sign of reward hacking."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from bough.view.alarm import Alarm
 
 Value: TypeAlias = int | float | str
 Row: TypeAlias = Mapping[str, Value]
+Found = TypeVar("Found")
 
 MEAN = "reward/"
 """Part of the name of a channel's mean, before the channel."""
@@ -71,9 +72,9 @@ def channels(rows: Sequence[Row]) -> list[str]:
     return [name for name in names if MEAN in name and not name.endswith("reward/mean")]
 
 
-def of_channel(name: str, kind: str) -> str:
-    """Another metric of the channel with this mean: such as `reward_std`."""
-    return name.replace(MEAN, f"{kind}/", 1)
+def of_channel(name: str, kind: str, mean: str = MEAN) -> str:
+    """Another metric of the channel with this mean: `reward_std/NAME` for the kind "std"."""
+    return name.replace(mean, f"{mean[:-1]}_{kind}/", 1)
 
 
 def rising_rewards(rows: Sequence[Row], window: int) -> list[RisingReward]:
@@ -87,27 +88,41 @@ def rising_rewards(rows: Sequence[Row], window: int) -> list[RisingReward]:
         rows: One a step, ascending, as in `metrics.jsonl`.
         window: Steps of a window, at least 4; 0 finds nothing.
     """
+    names = [name for name in channels(rows) if name.partition(MEAN)[2] not in TASK_CHANNELS]
+    return first_windows(rows, window, names, _rising)
+
+
+def first_windows(
+    rows: Sequence[Row], window: int, names: Sequence[str], find: Callable[[Sequence[Row], str], Found | None]
+) -> list[Found]:
+    """What a function finds about each of some metrics, in the first window of steps of reinforcement that shows it.
+
+    Args:
+        rows: One a step, ascending.
+        window: Steps of a window, one after the other; 0 finds nothing.
+        names: The metrics.
+        find: The rows of a window and a metric to what they show; None for nothing.
+    """
     if window <= 0:
         return []
     learned = [row for row in rows if row.get("phase") == "rl" and any(MEAN in name for name in row)]
-    found: dict[str, RisingReward] = {}
-    names = [name for name in channels(learned) if name.partition(MEAN)[2] not in TASK_CHANNELS]
+    found: dict[str, Found] = {}
     for end in range(window, len(learned) + 1, window):
         part = learned[end - window : end]
         for name in names:
-            if name not in found and (one := _rising(part, name)) is not None:
+            if name not in found and (one := find(part, name)) is not None:
                 found[name] = one
     return list(found.values())
 
 
 def _rising(rows: Sequence[Row], name: str) -> RisingReward | None:
     seat, _, channel = name.partition(MEAN)
-    pay, success = _values(rows, name), _values(rows, f"{seat}train/success")
+    pay, success = values_of(rows, name), values_of(rows, f"{seat}train/success")
     if not (np.isfinite(pay).all() and np.isfinite(success).all()):
         return None
     half = len(rows) // 2
     after = float(success[half:].mean())
-    if _errors(pay) < RISES or _errors(success) > STAYS or after >= SOLVED:
+    if rise(pay) < RISES or rise(success) > STAYS or after >= SOLVED:
         return None
     return RisingReward(
         channel=f"{seat}{channel}",
@@ -119,12 +134,12 @@ def _rising(rows: Sequence[Row], name: str) -> RisingReward | None:
     )
 
 
-def _values(rows: Sequence[Row], name: str) -> NDArray[np.float64]:
+def values_of(rows: Sequence[Row], name: str) -> NDArray[np.float64]:
     """[window] the values of a metric; nan where it is missing."""
     return np.asarray([float(row.get(name, math.nan)) for row in rows])
 
 
-def _errors(values: NDArray[np.float64]) -> float:
+def rise(values: NDArray[np.float64]) -> float:
     """The rise a step of the line fitted to values, in standard errors; inf for a rising line without a residual."""
     place = np.arange(len(values)) - (len(values) - 1) / 2
     square = float(place @ place)

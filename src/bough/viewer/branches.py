@@ -104,8 +104,10 @@ class BranchFolder:
         return {**about, "number": number, "columns": kept}
 
     def turns_before(self, number: int) -> int:
-        """The number of turns before the new ones of a branch."""
-        return int(read_stored(self.folder / f"{number:04d}.json")["turns"])
+        """The number of turns before the new ones of a branch, and of the branches from which it goes on."""
+        about = read_stored(self.folder / f"{number:04d}.json")
+        turns, at = int(about["turns"]), Place.read(about["at"])
+        return turns if at.branch is None else min(turns, self.turns_before(at.branch))
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number:04d}.safetensors"

@@ -217,7 +217,7 @@ def health(directory: RunDirectory, lines: Lines) -> dict[str, object]:
     by_step = {stage: [line.get(f"time/{stage}_s") for line in learned] for stage in STAGES}
     spent = {stage: sum(seconds(line, stage) for line in lines) for stage in STAGES}
     return {
-        "alarms": _alarms(StepLines(directory.alarms).read()),
+        "alarms": alarms(directory),
         "signs": sorted(signs, key=lambda each: not each["action"]),
         "faults": _faults(StepLines(directory.faults).read()),
         "stages": {"steps": [line["step"] for line in learned], "seconds": by_step, "total": spent},
@@ -230,10 +230,10 @@ def seconds(line: Mapping[str, Any], stage: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _alarms(records: Lines) -> list[dict[str, object]]:
-    """One alarm a kind, the newest first."""
+def alarms(directory: RunDirectory) -> list[dict[str, object]]:
+    """What a run warned of, one alarm a kind, the newest first; see `health`."""
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
-    for record in records:
+    for record in StepLines(directory.alarms).read():
         of_kind.setdefault(str(record.get("kind")), []).append(record)
     newest = sorted(of_kind.values(), key=lambda each: -each[-1]["step"])
     return [{**each[-1], "first": each[0]["step"], "times": len(each)} for each in newest]

@@ -55,7 +55,7 @@ def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
         conversation   what happened up to the end of the turn, an entry a message or action; see `conversation`
         prompt         the tokens that the engine read before the action, in order: [text, whether it was sampled]
         tokens         those of the action: see `_tokens`
-        rewards        by channel: here, and total from the root
+        rewards        by channel and check: here, total from the root, and whether it is trained on
         questions      to judges, with votes, verdicts and answers
         facts          outcome, validity, source, policy version, ...; and what else the run stored
 
@@ -177,13 +177,15 @@ def _tokens(credited: Credited, acts: Ints, pieces: Pieces) -> dict[str, list[ob
 
 
 def _rewards(credited: Credited, nodes: Ints, last: int) -> list[Record]:
-    channels = credited.rewarded.channels
+    rewarded = credited.rewarded
     return [
         {
             "channel": name,
+            "trained": trained,
             "here": number(float(paid[nodes].sum())),
             "total": number(float(sum_to_root(credited.tree, paid)[last])),
         }
+        for trained, channels in ((True, rewarded.channels), (False, rewarded.checks))
         for name, paid in channels.items()
     ]
 

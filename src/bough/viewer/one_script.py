@@ -32,8 +32,8 @@ def one_script() -> str:
     names = sorted(file.relative_to(WEB).as_posix() for file in WEB.rglob("*.js"))
     makers = ",\n".join(f"{json.dumps(name)}: () => {{\n{_body(name)}}}" for name in names if name != SERVER_API)
     return (
-        '"use strict";\n(() => {\nconst made = {};\nconst load = (name) => (made[name] ??= makers[name]());\n'
-        f"const makers = {{\n{makers}\n}};\nload({json.dumps(ENTRY)});\n}})();\n"
+        '"use strict";\n(() => {\nconst made$ = {};\nconst module$ = (name) => (made$[name] ??= makers$[name]());\n'
+        f"const makers$ = {{\n{makers}\n}};\nmodule$({json.dumps(ENTRY)});\n}})();\n"
     )
 
 
@@ -47,14 +47,15 @@ def _body(name: str) -> str:
     """The body of the function that makes a module."""
     folder = PurePosixPath(name).parent
     text = (WEB / name).read_text(encoding="utf-8")
-    exported = [*EXPORT.findall(text), *(f"default: {value}" for value in DEFAULT.findall(text))]
+    # A library has one default export; other lines with `export` are in its comments.
+    exported = [f"default: {value}" for value in DEFAULT.findall(text)] or EXPORT.findall(text)
 
     def imported(found: re.Match[str]) -> str:
         taken = f"default: {found[2]}" if found[2] else found[1].replace(" as ", ": ")
-        return f"const {{ {taken.strip()} }} = load({json.dumps(_target(folder, found[3]))});"
+        return f"const {{ {taken.strip()} }} = module$({json.dumps(_target(folder, found[3]))});"
 
     text = DEFAULT.sub("", EXPORT.sub("", IMPORT.sub(imported, text)))
-    text = DYNAMIC.sub(f"load(`{folder}/" if folder.name else "load(`", text)
+    text = DYNAMIC.sub(f"module$(`{folder}/" if folder.name else "module$(`", text)
     if "</script" in text:
         raise ValueError(f"web/{name}: got '</script'; need a script that can stand in a page")
     if left := re.search(r"^(?:import|export)\b.*|\bimport\(.*", text, re.MULTILINE):

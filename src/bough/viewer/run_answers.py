@@ -8,7 +8,7 @@ from bough.store import RunDirectory, StoreError
 from bough.view import headline
 from bough.view.results import results
 from bough.viewer.evaluations import evaluations
-from bough.viewer.health import health
+from bough.viewer.health import alarms, health
 from bough.viewer.run_results import panels
 from bough.viewer.run_settings import notes, settings_rows
 from bough.viewer.runs import Row, Runs
@@ -32,6 +32,7 @@ def _run(runs: Runs, name: str) -> Row:
         "headline": headline(found),
         "results": [asdict(table) for table in results(found)],
         "notes": remarks,
+        "alarms": [alarm["found"] for alarm in alarms(directory)],
         "settings": settings_rows(settings),
         "made_with": settings_rows(directory.read_manifest()),
     }

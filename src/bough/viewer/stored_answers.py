@@ -47,7 +47,7 @@ class Selection:
     steps: int | None = None
     most_bytes: int | None = None
     pictures: bool = False
-    whole: str = "`bough view` shows all"
+    whole: str = "bough view shows all"
 
 
 def small_or_few(directory: Path, answers: TreeAnswers, asked: int | None) -> Selection:
@@ -61,7 +61,7 @@ def small_or_few(directory: Path, answers: TreeAnswers, asked: int | None) -> Se
                 break
     else:
         most = asked
-    return Selection(trees=most, pictures=True, whole="`bough view` or more `--trees` show the others")
+    return Selection(trees=most, pictures=True, whole="bough view, or a larger --trees, shows all")
 
 
 def address(name: str) -> str:

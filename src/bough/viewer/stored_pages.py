@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from bough.store import RunDirectory, StoreError
 from bough.store.atomic import write_bytes
+from bough.units import number_of
 from bough.usercode.json_file import json_text
 from bough.view import headline
 from bough.viewer.one_script import WEB, one_script, one_style
@@ -19,7 +20,7 @@ from bough.viewer.runs import Runs
 from bough.viewer.stored_answers import Answers, Selection, about_run, about_trees, address, small_or_few
 from bough.viewer.tree_answers import TreeAnswers
 
-REPORT = Selection(trees=6, steps=1, most_bytes=3_000_000, whole="`bough view` shows all")
+REPORT = Selection(trees=6, steps=1, most_bytes=3_000_000, whole="bough view shows all")
 """The trees in the report of a run."""
 
 POLICY = (
@@ -75,7 +76,7 @@ def write_folder(
             file = f"answers/{len(files)}.js"
             write_bytes(folder / file, f"boughAnswers({json_text(found)});\n".encode())
             files[tree], count = file, count + 1
-        said(f"{name}: {count} trees")
+        said(f"{name}: {number_of(count, 'tree')}")
     script, style = one_script().encode(), one_style().encode()
     for file, content in (("bough.js", script), ("bough.css", style), (MARK, b"")):
         write_bytes(folder / file, content)

@@ -14,6 +14,7 @@ from bough.viewer.credit_rules import apply_rule, credit_rules
 from bough.viewer.node_view import node_view
 from bough.viewer.parts import Parts
 from bough.viewer.path_rows import FLAGS, path_rows
+from bough.viewer.reward_audit import reward_audit
 from bough.viewer.stored_trees import FILES, PerFile, TreeName, count_lines, read_file, step_files, tree_in
 from bough.viewer.turn_changes import turn_changes
 from bough.viewer.turn_nodes import Turns, drawn, number
@@ -42,7 +43,7 @@ class TreeAnswers:
         }
 
     def step(self, directory: Path, step: int) -> Answer:
-        """The trees of a step and its episodes.
+        """The trees of a step, its episodes, and its rewards and checks beside each other.
 
         Raises:
             StoreError: when there is no such step, or its file is damaged.
@@ -56,7 +57,8 @@ class TreeAnswers:
     def _step(self, file: Path, _: str) -> Answer:
         step, trees = int(file.stem.removeprefix("step_")), self._files.get(file)
         summaries = [_summary(TreeName(step=step, index=index), each) for index, each in enumerate(trees)]
-        return {"step": step, "trees": summaries, "paths": path_rows(step, trees)}
+        paths = path_rows(step, trees)
+        return {"step": step, "trees": summaries, "paths": paths, "rewards": reward_audit(step, trees)}
 
     def tree(self, directory: Path, name: TreeName, rule: str = "") -> Answer:
         """A tree as it is drawn, with the advantages of its run or of another rule.

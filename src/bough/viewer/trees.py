@@ -1,7 +1,7 @@
 """The routes of trees, episodes and searches under `/api/run/NAME`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,13 +12,13 @@ from starlette.routing import Route
 
 from bough.store import Checkpoints, StoreError
 from bough.store.atomic import stored_object
-from bough.tree import Credited
-from bough.viewer.branches import FILES, Place, RunBranches, preference, without_lesson
+from bough.viewer.branches import FILES, Place, RunBranches
 from bough.viewer.player import Moves, Player
 from bough.viewer.runs import Runs
 from bough.viewer.stored_trees import TreeName
 from bough.viewer.text_search import search_texts
 from bough.viewer.tree_answers import Answer, TreeAnswers
+from bough.viewer.tree_branches import TreeBranches
 
 Body: TypeAlias = dict[str, Any]
 
@@ -89,52 +89,40 @@ class TreeRoutes:
         }
 
     def _branch(self, request: Request, body: Body) -> Answer:
-        player, at = self._playing(), Place.read(body.get("at"))
         moves = Moves(
             action=_typed(body, "action", str, ""),
             samples=_typed(body, "samples", int, 0),
             step=_typed(body, "step", int, None),
             seed=_typed(body, "seed", int, 0),
         )
-        tree = self._credited(request, at).tree
-        played = player.play(self._directory(request), tree, at.node, moves)
-        about: Answer = {"turns": played.turns, "step": played.step, "note": played.note}
-        about |= {"action": moves.action, "samples": moves.samples}
-        return {"number": self._of(request).of(_name(request)).add(played.rewarded, at, about)}
+        return {"number": self._tree(request).play(Place.read(body.get("at")), moves)[0]}
 
     def _score(self, request: Request, body: Body) -> Answer:
         at = Place.read(body.get("at"))
         scored = self._playing().score(
-            self._directory(request), self._credited(request, at).tree, at.node, _typed(body, "step", int, None)
+            self._directory(request), self._tree(request).credited(at).tree, at.node, _typed(body, "step", int, None)
         )
         return {"logprobs": [*scored.logprobs], "step": scored.step}
 
     def _save(self, request: Request, body: Body) -> Answer:
-        kind = _typed(body, "kind", str, "")
+        kind, tree = _typed(body, "kind", str, ""), self._tree(request)
         if kind == "demonstrations":
-            leaf = Place.read(body.get("leaf"))
-            row = self._row(request, leaf)
-            if body.get("learn") == "new" and leaf.branch is not None:
-                row = without_lesson(row, self._of(request).of(_name(request)).turns_before(leaf.branch))
+            saved = tree.save_demonstration(Place.read(body.get("leaf")), new_turns=body.get("learn") == "new")
         elif kind == "preferences":
-            sides = [self._row(request, Place.read(body.get(side))) for side in ("chosen", "rejected")]
-            row = preference(*sides)
+            saved = tree.save_preference(*(Place.read(body.get(side)) for side in ("chosen", "rejected")))
         else:
             raise StoreError(f"got the kind {kind!r:.40}; need one of {', '.join(FILES)}")
-        file = self._of(request).save(kind, row)
-        with file.open("rb") as rows:
-            count = sum(1 for _ in rows)
-        world = self.runs.setting(run_in(request), "world", "name")
-        return {"file": str(file), "rows": count, "command": f"bough train grpo --on {world} warmup.file={file}"}
+        return asdict(saved)
 
-    def _row(self, request: Request, place: Place) -> Body:
-        row = self._playing().row(self._credited(request, place).rewarded, place.node)
-        if row is None:
-            raise StoreError(f"got node {place}, before the first action; need a turn with one")
-        return dict(row)
-
-    def _credited(self, request: Request, place: Place) -> Credited:
-        return self.answers.place(self._directory(request), _name(request), place, self._of(request))
+    def _tree(self, request: Request) -> TreeBranches:
+        return TreeBranches(
+            directory=self._directory(request),
+            name=_name(request),
+            world=self.runs.setting(run_in(request), "world", "name"),
+            kept=self._of(request),
+            answers=self.answers,
+            player=self._playing(),
+        )
 
     def _playing(self) -> Player:
         if self.player is None:

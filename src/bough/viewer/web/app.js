@@ -9,6 +9,7 @@ const ROUTES = [
   [/^\/comparison\/([^/]+)$/, "compare", ["comparison"]],
   [/^\/run\/([^/]+)$/, "run", ["run"]],
   [/^\/run\/([^/]+)\/health$/, "health", ["run"]],
+  [/^\/run\/([^/]+)\/rewards$/, "rewards", ["run"]],
   [/^\/run\/([^/]+)\/find$/, "find", ["run"]],
   [/^\/run\/([^/]+)\/tree\/([^/]+)$/, "tree", ["run", "tree"]],
 ];
@@ -53,7 +54,7 @@ function crumbs({ run, tree, comparison }, view) {
   document.querySelector("#crumbs").replaceChildren(
     link("#/runs", "Runs", "runs"),
     ...(comparison ? [link(`#/comparison/${encodeURIComponent(comparison)}`, `Comparison ${comparison}`, "compare")] : []),
-    ...(run ? [link(base, run, "run"), link(`${base}/health`, "Health", "health"), link(`${base}/find`, "Episodes", "find")] : []),
+    ...(run ? [link(base, run, "run"), link(`${base}/health`, "Health", "health"), link(`${base}/rewards`, "Rewards", "rewards"), link(`${base}/find`, "Episodes", "find")] : []),
     ...(tree ? [el("a", { href: `${base}/tree/${tree}`, "aria-current": "page" }, `Tree ${tree}`)] : []),
   );
 }

@@ -28,7 +28,7 @@ export function detailView(node) {
   const facts = Object.entries(FACTS).filter(([name]) => node.facts[name] !== null && node.facts[name] !== undefined);
   return el("div", {},
     el("h3", {}, "Rewards"),
-    table(["channel", "here", "so far"], node.rewards.map((each) => [each.channel, short(each.here), short(each.total)])),
+    table(["channel", "here", "so far"], node.rewards.map((each) => [each.trained ? each.channel : `check ${each.channel}`, short(each.here), short(each.total)])),
     ...judges(node.questions),
     el("h3", {}, "Facts"),
     el("dl", { class: "facts" }, ...facts.flatMap(([name, label]) => [el("dt", {}, label), el("dd", {}, shown(node.facts[name]))])),

@@ -26,7 +26,8 @@ export async function show(root, params, api) {
   function draw([run, { rows, note }, { steps: stored, notes }, held], keep) {
     head.replaceChildren(el("h1", {}, run.name),
       el("span", { class: "quiet" }, `${run.credit} and ${run.objective} on ${run.world}, ${run.policy}, step ${run.step}, seed ${run.seed}`), state(run, true));
-    result.replaceChildren(el("p", { class: "headline" }, run.headline), ...remarks(run.notes), ...run.results.map(resultTable));
+    const health = run.alarms.map((found) => el("p", { class: "alarm" }, `${found}. `, el("a", { href: `#/run/${encodeURIComponent(params.run)}/health` }, "Health")));
+    result.replaceChildren(el("p", { class: "headline" }, run.headline), ...health, ...remarks(run.notes), ...run.results.map(resultTable));
     const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => name !== "step" && typeof row[name] === "number")))];
     const series = (name) => {
       const kept = rows.filter((row) => typeof row[name] === "number");
