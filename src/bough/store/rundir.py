@@ -19,8 +19,8 @@ CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
 
 OWN_NAMES = re.compile(
-    r"(config|manifest)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
-    r"|data|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
+    r"(config|manifest|loggers)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
+    r"|data|loggers|trees|logs|growing|checkpoints|policy|heldout"
 )
 """What a run writes into its folder, see `RunDirectory`."""
 
@@ -48,7 +48,8 @@ class RunDirectory:
         manifest.json    versions, machine, checksums of files, data and config.json, changes
         run.lock         the process that writes here; see `owned`
         metrics.jsonl    one line a step
-        tensorboard/     the same for TensorBoard
+        loggers.json     by logger, the id of its run and its newest step
+        loggers/         files of loggers, such as those for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
         answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
         logs/            what each process on a cluster printed
@@ -99,7 +100,7 @@ class RunDirectory:
         Raises:
             OSError: when the run's folder can't be written to.
         """
-        for folder in (self.tensorboard, self.trees, self.checkpoints, self.policy):
+        for folder in (self.trees, self.checkpoints, self.policy):
             folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
@@ -135,9 +136,14 @@ class RunDirectory:
         return self.path / "metrics.jsonl"
 
     @property
-    def tensorboard(self) -> Path:
-        """Event files."""
-        return self.path / "tensorboard"
+    def loggers(self) -> Path:
+        """The folders of loggers, by name."""
+        return self.path / "loggers"
+
+    @property
+    def logger_records(self) -> Path:
+        """By logger, the id of its run and its newest step; see `RunLoggers`."""
+        return self.path / "loggers.json"
 
     @property
     def trees(self) -> Path:

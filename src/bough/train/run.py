@@ -18,6 +18,7 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
+from bough.loggers import Logger
 from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.piece import AtLeast, piece
@@ -93,6 +94,7 @@ class RunSettings(WorldSettings, total=False):
     reference: Literal["start", "step"]
     demonstrations: Demonstrations
     checkpointing: Checkpointing
+    loggers: Sequence[Logger]
     health: Health
     seed: int
 
@@ -237,6 +239,7 @@ class Run:
         policies: The policies of seats, by seat, in an environment for several agents: `{"executor": OwnPolicy()}`.
             `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
+        loggers: Where else the metrics go, beside `metrics.jsonl`.
         health: When to stop a run that learns nothing.
         seed: Seed of all random numbers, except those of held-out tasks (`evaluation.seed`).
     """
@@ -247,6 +250,7 @@ class Run:
     models: Mapping[str, ModelSource | OwnModel] = field(default_factory=dict[str, ModelSource | OwnModel])
     policies: Mapping[str, SeatPolicy] = field(default_factory=dict[str, SeatPolicy])
     checkpointing: Checkpointing = Checkpointing()
+    loggers: Sequence[Logger] = ()
     health: Health = Health()
     seed: int = 0
 

@@ -11,10 +11,11 @@ from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
+from bough.loggers import RunLoggers
 from bough.needs import CALLS, gives_of
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, owned
-from bough.train.check import check, check_files, check_trained_sampling
+from bough.train.check import check, check_files, check_packages, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.interrupt import interruptible
 from bough.train.pinned import hub_repos, pinned
@@ -46,6 +47,7 @@ MAY_CHANGE = (
     "shard",
     "rank_deadline_s",
     "metrics_port",
+    "loggers",
     "limits.env_deadline_s",
     "limits.engine_deadline_s",
 )
@@ -188,6 +190,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
         made = replace(made, run=run)
         directory.write_config(dump(run))
     check_files(run)
+    check_packages(run)
     made.check_files(run)
     # Imported here because it imports torch; wrong settings are reported earlier.
     from bough.train.kept_threads import kept_threads
@@ -200,6 +203,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
         Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
+        RunLoggers(run.name, run, run.loggers, directory, live.say) as loggers,
     ):
         # Several places may name one model.
         for line in dict.fromkeys([*lines, *(f"{each.name}: revision {each.revision}" for each in hub_repos(run))]):
@@ -211,7 +215,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
             )
         live.say("building the model, the engine and the environment")
         with kept_threads():
-            recorder = RunRecorder(run, directory, live, endpoint, copies)
+            recorder = RunRecorder(run, directory, live, endpoint, copies, loggers)
             _train(made, live, deadlines, recorder)
 
 
