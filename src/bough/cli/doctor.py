@@ -1,6 +1,5 @@
 """Checks the machine: versions, devices, installed and missing extras, disk, and a short training run."""
 
-import importlib.util
 import io
 import platform
 import shutil
@@ -14,7 +13,7 @@ from pathlib import Path
 from bough.cli.devices import devices, shared_memory, vllm
 from bough.cli.finding import Finding
 from bough.units import GIB
-from bough.version import install
+from bough.version import install, is_installed
 
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
@@ -72,7 +71,7 @@ def _versions() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for extra, modules in EXTRAS.items():
-        missing = [module for module in modules if importlib.util.find_spec(module) is None]
+        missing = [module for module in modules if not is_installed(module)]
         remedy = REMEDIES.get(extra, install(extra))
         text = f"not installed ({', '.join(missing)}); do: {remedy}" if missing else "installed"
         yield Finding(about=f"extra {extra}", text=text)

@@ -25,7 +25,8 @@ Maker: TypeAlias = Callable[..., Any]
 
 ROOMS = (
     "env", "context", "guard", "appraise", "ask", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
-    "credit", "curate", "objective", "learner", "launch", "rewrite", "roles", "schedule", "searches", "train", "loggers",
+    "credit", "curate", "objective", "learner", "launch", "rewrite", "roles", "schedule", "searches", "train",
+    "loggers",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

@@ -3,11 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from bough.version import install
+from bough.version import install, is_installed
 
 EndState: TypeAlias = Literal["finished", "stopped", "failed"]
 """How a run ended: at its last step or with nothing left to learn, by an interrupt, or by an error."""
@@ -95,5 +94,5 @@ def require_package(piece: object, module: str, extra: str) -> None:
     Raises:
         ImportError: names the extra.
     """
-    if find_spec(module) is None:
+    if not is_installed(module):
         raise ImportError(f"{type(piece).__name__}: got no package {module}; need the extra: {install(extra)}")

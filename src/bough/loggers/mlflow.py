@@ -77,4 +77,4 @@ class _Run(LogWriter):
 
 def _name(name: str) -> str:
     """The name without what MLflow refuses: other characters, and empty parts between slashes."""
-    return "/".join(part.strip(".") and part or "_" for part in NOT_IN_NAMES.sub("_", name).split("/"))
+    return "/".join((part.strip(".") and part) or "_" for part in NOT_IN_NAMES.sub("_", name).split("/"))

@@ -79,7 +79,8 @@ class _Run(LogWriter):
             # What was sent before a process died is not yet stored, so its place has the last word.
             offline = settings.mode == "offline"
             self.last_step = _stored_step(run.folder, self.id) if offline else self._run.starting_step - 1
-        self.place = f"`wandb sync {self._run.dir}/..`" if settings.mode == "offline" else str(self._run.url)
+        folder = Path(self._run.dir).parent
+        self.place = f"`wandb sync {folder}`" if settings.mode == "offline" else str(self._run.url)
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Add the values to the row of a step, which ends with the next one."""
