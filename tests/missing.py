@@ -38,12 +38,15 @@ PROGRAMS: Mapping[str, Callable[[], object]] = {
 }
 """What the system, or who starts the tests, must have: a check that raises where it is missing, with the command."""
 WORLDS, SCALE, HARNESSES = "make test-worlds", "make test-scale", "make test-harnesses"
+LOGGERS = "make test-loggers"
 PACKAGES: Mapping[str, str] = {
     "alfworld": WORLDS,
     "fast_downward": "apt-get install cmake g++; make alfworld",
     "langchain_openai": HARNESSES,
     "minisweagent": HARNESSES,
     "miniwob": WORLDS,
+    "mlflow": LOGGERS,
+    "opentelemetry.sdk": LOGGERS,
     "playwright": "make test-viewer",
     "prometheus_client": "make test",
     "pyarrow": "make test",
@@ -52,7 +55,9 @@ PACKAGES: Mapping[str, str] = {
     "reasoning_gym": WORLDS,
     "scienceworld": WORLDS,
     "smolagents": HARNESSES,
+    "trackio": LOGGERS,
     "verifiers": WORLDS,
+    "wandb": LOGGERS,
 }
 """Packages that not every test finds, and the target that installs them. Without any other a test fails."""
 WORLD_NEEDS: Mapping[str, tuple[str, ...]] = {

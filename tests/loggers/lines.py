@@ -31,6 +31,9 @@ class _Writer(LogWriter):
         self.id = f"{run.id}+{run.name}"
         self.place = "lines"
         self._kill_at, self._file = kill_at, run.folder / "lines.jsonl"
+        if self._file.is_file():
+            # A process may be killed between a row and the record of it.
+            self.last_step = max(json.loads(line)["step"] for line in self._file.read_text().splitlines())
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         killed = self.run.folder / "killed"
@@ -41,6 +44,7 @@ class _Writer(LogWriter):
             file.write(json.dumps({"step": step, **values}) + "\n")
 
     def end(self, state: EndState) -> None:
+        """Leave the state."""
         (self.run.folder / "state").write_text(state)
 
 
@@ -63,7 +67,7 @@ class Failing:
 
 class _Failing(LogWriter):
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        raise OSError(f"no space for step {step}")
+        raise OSError(f"no space for {len(values)} values of step {step}")
 
 
 @piece
@@ -77,4 +81,4 @@ class Hanging:
 
 class _Hanging(LogWriter):
     def log(self, step: int, values: Mapping[str, float]) -> None:
-        time.sleep(10_000)
+        time.sleep(10_000 + step + len(values))

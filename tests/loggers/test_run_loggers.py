@@ -2,9 +2,9 @@
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def test_a_logger_gets_the_rows_of_a_run(tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert "Lines: lines" in said
     assert said.count("the logger Failing failed") == said.count("the logger Failing-2 failed") == 1
-    assert "(OSError: no space for step 1); the run goes on" in said
+    assert re.search(r"\(OSError: no space for \d+ values of step 1\); the run goes on", said)
     assert "(ConnectionError: no route to the tracker); the run goes on" in said
     assert "the logger Failing lacks all rows at the end of the run; metrics.jsonl has them" in said
 
@@ -142,12 +142,10 @@ def test_a_logger_that_hangs_does_not_stop_the_run(directory: RunDirectory, monk
 
 def test_a_row_is_tried_again_after_an_error(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logger_thread, "RETRY_S", 0.0)
-    with ExitStack() as broken:
-        folder = directory.loggers / "Lines"
-        folder.mkdir(parents=True)
-        (folder / "lines.jsonl").mkdir()
-        broken.callback(lambda: (folder / "lines.jsonl").rmdir())
-        logged(directory, (Lines(),), [{"step": 1, "a": 1.0}], -1)
+    in_the_way = directory.loggers / "Lines" / "lines.jsonl"
+    in_the_way.mkdir(parents=True)
+    logged(directory, (Lines(),), [{"step": 1, "a": 1.0}], -1)
+    in_the_way.rmdir()
     logged(directory, (Lines(),), [{"step": 2, "a": 2.0}], 1)
     assert written(directory) == [{"step": 1, "a": 1.0}, {"step": 2, "a": 2.0}]
 
@@ -155,7 +153,7 @@ def test_a_row_is_tried_again_after_an_error(directory: RunDirectory, monkeypatc
 def test_a_logger_without_its_package_is_refused_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bough.loggers.logger.is_installed", lambda module: False)
+    monkeypatch.setattr("bough.loggers.logger.is_installed", "tensorboard-of-nowhere".__eq__)
     with pytest.raises(
         ConfigError, match=r"loggers\[0\]: TensorBoard: got no package tensorboard; need the extra: pip install"
     ):

@@ -39,7 +39,8 @@ class LogWriter(ABC):
     Attributes:
         run: The run.
         last_step: The newest step that its place has. Rows up to it are not written again; those after it are, from
-            `metrics.jsonl` too, so that no step is missing.
+            `metrics.jsonl` too, so that no step is missing. `LoggedRun.last_step` may be one step behind when the
+            process before was killed, so a writer that can find out better does.
         id: Names the run at its place; `LoggedRun.id` of the next process.
         place: The URL or folder of the run, shown when it starts; "" for none.
     """

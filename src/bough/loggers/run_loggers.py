@@ -127,11 +127,13 @@ def _matched(loggers: Sequence[Logger], before: Sequence[dict[str, Any]]) -> lis
         settings, kind = dump(logger), type(logger).__name__
         record = next((each for each in left if each["settings"] == settings), None)
         if record is None:
-            number = next(n for n in range(1, len(names) + 2) if (kind if n == 1 else f"{kind}-{n}") not in names)
-            record = {"name": kind if number == 1 else f"{kind}-{number}", "settings": settings, "id": "", "step": -1}
+            free = next(
+                name for name in (kind, *(f"{kind}-{n}" for n in range(2, len(names) + 3))) if name not in names
+            )
+            record = dict[str, Any](name=free, settings=settings, id="", step=-1)
         else:
             left.remove(record)
-        names.add(record["name"])
+        names.add(str(record["name"]))
         records.append(record)
     return records
 

@@ -91,17 +91,20 @@ class _Run(LogWriter):
         self._run.finish(exit_code=0 if state == "finished" else 1)
 
 
+def stored_records(file: Path) -> Iterator[Any]:
+    """The records of a file of an offline run, as messages of `wandb.proto`."""
+    messages: Any = import_module("wandb.proto.wandb_internal_pb2")
+    for data in _records(file.read_bytes()):
+        record = messages.Record()
+        record.ParseFromString(data)
+        yield record
+
+
 def _stored_step(folder: Path, run: str) -> int:
     """The newest step in the files of an offline run; -1 without one."""
-    messages: Any = import_module("wandb.proto.wandb_internal_pb2")
-    last = -1
-    for file in folder.glob(f"wandb/offline-run-*/run-{run}.wandb"):
-        for data in _records(file.read_bytes()):
-            record = messages.Record()
-            record.ParseFromString(data)
-            if record.WhichOneof("record_type") == "history":
-                last = max(last, record.history.step.num)
-    return last
+    records = (each for file in folder.glob(f"wandb/offline-run-*/run-{run}.wandb") for each in stored_records(file))
+    rows = (each.history for each in records if each.WhichOneof("record_type") == "history")
+    return max((int(row.step.num) for row in rows), default=-1)
 
 
 def _records(data: bytes) -> Iterator[bytes]:
