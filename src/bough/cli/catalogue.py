@@ -42,6 +42,7 @@ from bough.rewrite import PathRewriter
 from bough.roles import EngineRecipe, ModelSource, PolicyRecipe
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.tracing import OpenTelemetry
 from bough.train import World
 from bough.train.check import check
 from bough.varying import ValueSchedule
@@ -84,6 +85,7 @@ PIECES: dict[str, Room] = {
     "critic": ("Critics", ("bough.critics",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
     "loggers": ("Loggers", ("bough.loggers",), Logger),
+    "tracing": ("Tracing", ("bough.tracing",), OpenTelemetry),
 }
 FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}
 ROOMS = {**FUNCTIONS, **{room: title for room, (title, _, _) in PIECES.items()}}

@@ -19,7 +19,7 @@ CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
 
 OWN_NAMES = re.compile(
-    r"(config|manifest|loggers)\.json|(metrics|answers)\.jsonl|run\.lock|report\.html|final(-.*)?"
+    r"(config|manifest|loggers)\.json|(metrics|answers|traces)\.jsonl|run\.lock|report\.html|final(-.*)?"
     r"|data|loggers|trees|logs|growing|checkpoints|policy|heldout"
 )
 """What a run writes into its folder, see `RunDirectory`."""
@@ -53,6 +53,7 @@ class RunDirectory:
         trees/           the trees of each step: step_000012.safetensors and .jsonl
         answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
         logs/            what each process on a cluster printed
+        traces.jsonl     spans, where tracing writes a file
         growing/         the finished trees of the present step, if the run stores them as they grow
         checkpoints/     for `bough resume`
         policy/          the policy without its weights: configuration, tokenizer
@@ -154,6 +155,11 @@ class RunDirectory:
     def logs(self) -> Path:
         """What each process on a cluster printed."""
         return self.path / "logs"
+
+    @property
+    def traces(self) -> Path:
+        """The spans, a line each; see `bough.tracing`."""
+        return self.path / "traces.jsonl"
 
     @property
     def growing(self) -> Path:

@@ -27,6 +27,7 @@ from bough.roles.models import ModelSource
 from bough.roles.recipes import EngineRecipe, PolicyRecipe
 from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
+from bough.tracing import OpenTelemetry
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 from bough.varying import fields_of_group, samples_of, settings_at
 
@@ -95,6 +96,7 @@ class RunSettings(WorldSettings, total=False):
     demonstrations: Demonstrations
     checkpointing: Checkpointing
     loggers: Sequence[Logger]
+    tracing: OpenTelemetry | None
     health: Health
     seed: int
 
@@ -240,6 +242,7 @@ class Run:
             `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
         loggers: Where else the metrics go, beside `metrics.jsonl`.
+        tracing: Spans of the rollouts for OpenTelemetry; None for none.
         health: When to stop a run that learns nothing.
         seed: Seed of all random numbers, except those of held-out tasks (`evaluation.seed`).
     """
@@ -251,6 +254,7 @@ class Run:
     policies: Mapping[str, SeatPolicy] = field(default_factory=dict[str, SeatPolicy])
     checkpointing: Checkpointing = Checkpointing()
     loggers: Sequence[Logger] = ()
+    tracing: OpenTelemetry | None = None
     health: Health = Health()
     seed: int = 0
 

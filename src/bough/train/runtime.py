@@ -26,6 +26,7 @@ from bough.roles.seat_models import model_agent, seat_sources
 from bough.roles.seat_policy import OwnPolicy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
+from bough.tracing import Tracer
 from bough.train.check import refuse_drivers, refuse_overlap
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
@@ -61,6 +62,7 @@ class Runtime:
         notify: Callable[[str], None] = to_stderr,
         *,
         trains: bool = True,
+        tracer: Tracer | None = None,
     ) -> None:
         """Build.
 
@@ -70,13 +72,13 @@ class Runtime:
             deadlines: The run's register of pending awaits; a watchdog should look at it.
             notify: Called with a line about faults before the first step, replaced workers, and large values.
             trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
+            tracer: Makes spans of the rollouts; None for none.
 
         Raises:
             ConfigError: when held-out tasks are trained on, or pieces do not fit.
             EnvFault: when no task can be played.
         """
-        self.run = run
-        self.deadlines = deadlines
+        self.run, self.deadlines, self._tracer = run, deadlines, tracer
         self.notify, self.notices = notify, Notices(notify=notify, health=run.health)
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
@@ -96,16 +98,14 @@ class Runtime:
             torch.set_num_threads(run.world.execution.threads)
         if run.world.optimizer.memory_gib is not None:
             return_freed()
-        heldout = not trains or run.world.evaluation.every > 0
-        self.first_draw = run_coroutine(open_run(run, self.timed, heldout=heldout))
+        self.first_draw = run_coroutine(open_run(run, self.timed, heldout=not trains or run.world.evaluation.every > 0))
         self.train_tasks, self.heldout_tasks = self.first_draw.train_tasks, self.first_draw.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
             check_task_fields(run, self.train_tasks)
         missing = missing_fields(run, self.train_tasks) if trains else ()
-        for line in (*begun_lines(run, self.first_draw), self.first_draw.line, *missing):
-            if line:
-                self.notify(line)
+        for line in filter(None, (*begun_lines(run, self.first_draw), self.first_draw.line, *missing)):
+            self.notify(line)
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
@@ -196,7 +196,7 @@ class Runtime:
             )
             for seat, instructions in seats_of(env).items()
         }
-        return RolloutRunner(
+        runner = RolloutRunner(
             agent=self.main.agent(self.models, progress),
             host=self.host,
             instructions=env.instructions,
@@ -206,6 +206,7 @@ class Runtime:
             seat=self.main.role.seat,
             max_concurrent=run.world.schedule.batch_tasks,
         )
+        return runner if self._tracer is None else self._tracer.runner(runner)
 
     def _agent(self, seat: str, progress: float) -> Agent | Script:
         """The agent of a seat."""
