@@ -46,7 +46,7 @@ PACKAGES: Mapping[str, str] = {
     "minisweagent": HARNESSES,
     "miniwob": WORLDS,
     "mlflow": LOGGERS,
-    "opentelemetry.sdk": LOGGERS,
+    "opentelemetry.sdk.trace": LOGGERS,
     "playwright": "make test-viewer",
     "prometheus_client": "make test",
     "pyarrow": "make test",
@@ -87,7 +87,10 @@ def need_world(world: str) -> None:
 def _problem(name: str) -> str:
     if name in PACKAGES:
         # A folder of tests with the name of a package has no origin.
-        found = find_spec(name)
+        try:
+            found = find_spec(name)
+        except ModuleNotFoundError:  # of the package around it
+            found = None
         return "" if found and found.origin else f"found no package {name}; do: {PACKAGES[name]}"
     try:
         PROGRAMS[name]()

@@ -15,7 +15,7 @@ from bough.loggers.logger_thread import LoggerThread, Row
 from bough.store import RunDirectory, read_metrics, write_json
 from bough.store.atomic import read_stored
 
-FLUSH_S = 30.0
+FLUSH_S = 60.0
 """Seconds at the end of a run in which loggers write what waits."""
 RECORDS = "loggers"
 """The key of the records in loggers.json."""

@@ -139,7 +139,7 @@ class _TreeSpans:
 
     def parent(self, owner: str) -> Any:
         """The span of the episode that waits; that of the tree where it is none, such as the start of the task."""
-        key = _episode(owner)
+        key = episode_of(owner)
         if not key:
             return self._span
         if key not in self._episodes:
@@ -157,7 +157,7 @@ class _TreeSpans:
 
     def done(self, owner: str, attributes: Mapping[str, Any]) -> None:
         """Note the end of a call, and the outcome of the episode so far."""
-        key = _episode(owner)
+        key = episode_of(owner)
         if key:
             self._ends_ns[key] = time.time_ns()
             for name in ("bough.outcome", "bough.success", "error.type"):
@@ -170,7 +170,7 @@ class _TreeSpans:
             span.end(self._ends_ns.get(key))
 
 
-def _episode(owner: str) -> str:
+def episode_of(owner: str) -> str:
     """The episode in the owner of a wait, "3" or "0.0.1"; "" for none."""
     found = PLACE.search(owner)
     if found is None or found["kind"] == "episode":

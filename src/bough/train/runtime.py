@@ -314,8 +314,7 @@ class Runtime:
         With task weights from hooks, of any policy in training, tasks are drawn by the product of these weights, each
         at most once. Then hooks may rewrite tasks: another start, or another task.
         """
-        count = self.run.world.schedule.batch_tasks
-        weights = self.run_hooks.weigh(self.train_tasks)
+        count, weights = self.run.world.schedule.batch_tasks, self.run_hooks.weigh(self.train_tasks)
         tasks = next_tasks(self.train_tasks, weights, first, count, self.run.seed)
         return await self.run_hooks.rewrite(tasks, self._teach, derive(self.run.seed, "begin", first))
 
