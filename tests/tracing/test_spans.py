@@ -67,10 +67,11 @@ def test_a_run_has_spans_and_the_same_results(tmp_path: Path) -> None:
     spans = spans_of(directory)
     kinds = Counter(span["attributes"]["gen_ai.operation.name"] for span in spans)
     by_id = {span["context"]["span_id"]: span for span in spans}
+    assert len(by_id) == len(spans)
     above = {"invoke_agent": "invoke_workflow", "chat": "invoke_agent", "execute_tool": "invoke_agent"}
     for span in spans:
         kind = span["attributes"]["gen_ai.operation.name"]
-        parent = by_id.get((span["parent_id"] or "").removeprefix("0x")) or by_id.get(span["parent_id"])
+        parent = by_id.get(span["parent_id"])
         assert above.get(kind) == (parent and parent["attributes"]["gen_ai.operation.name"]), span
         if parent:
             assert parent["start_time"] <= span["start_time"] <= span["end_time"] <= parent["end_time"]

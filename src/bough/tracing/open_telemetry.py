@@ -1,6 +1,7 @@
 """The settings of tracing: where the spans of a run go."""
 
 import logging
+import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -61,7 +62,7 @@ class OpenTelemetry:
         resource = import_module("opentelemetry.sdk.resources").Resource.create(
             {"service.name": "bough", "service.version": __version__, "bough.run": run}
         )
-        provider = sdk.TracerProvider(resource=resource, shutdown_on_exit=False)
+        provider = sdk.TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=_SpanIds())
         exporter = _Reporting(self._exporter(export, file), notify)
         provider.add_span_processor(export.BatchSpanProcessor(exporter))
         try:
@@ -84,6 +85,22 @@ class OpenTelemetry:
 
 def _line(span: Any) -> str:
     return f"{span.to_json(indent=None)}\n"
+
+
+class _SpanIds:
+    """Ids from the operating system: those of the SDK repeat, as they come from `random`, which runs seed."""
+
+    def generate_span_id(self) -> int:
+        """64 bits, not 0."""
+        return secrets.randbits(64) or 1
+
+    def generate_trace_id(self) -> int:
+        """128 bits, not 0."""
+        return secrets.randbits(128) or 1
+
+    def is_trace_id_random(self) -> bool:
+        """Whether the lower bits are random."""
+        return True
 
 
 class _Reporting:

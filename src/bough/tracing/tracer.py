@@ -99,15 +99,18 @@ class Tracer:
     @contextmanager
     def span(self, name: str, attributes: Attributes) -> Generator[Any]:
         """A span below the episode that waits for it."""
-        tree = self._tree.get()
-        context = None if tree is None else self._trace.set_span_in_context(tree.parent(_owner.get()))
-        with self._ended(self._spans.start_span(name, context=context, attributes=attributes)) as span:
-            try:
-                with self._trace.use_span(span, record_exception=False, set_status_on_exception=False):
-                    yield span
-            finally:
-                if tree is not None:
-                    tree.done(_owner.get(), dict(span.attributes or {}))
+        tree, owner = self._tree.get(), _owner.get()
+        context = None if tree is None else self._trace.set_span_in_context(tree.parent(owner))
+        span = self._spans.start_span(name, context=context, attributes=attributes)
+        try:
+            with (
+                self._ended(span),
+                self._trace.use_span(span, record_exception=False, set_status_on_exception=False),
+            ):
+                yield span
+        finally:
+            if tree is not None:
+                tree.done(owner, dict(span.attributes or {}))
 
     @contextmanager
     def _ended(self, span: Any) -> Generator[Any]:
