@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -14,15 +13,23 @@ from tests.missing import need
 from tests.small import MEASURED
 from tests.small import run as small
 
+from bough.explore import Chains
 from bough.store import RunDirectory, read_metrics
 from bough.tracing import OpenTelemetry
 from bough.tracing.tracer import episode_of
-from bough.train import Run, start
+from bough.train import Evaluation, Run, Tasks, Warmup, start
 
 
 def two_steps() -> Run:
     run = small()
-    return run.replace(name="traced", steps=2, warmup=replace(run.world.warmup, epochs=1))
+    return run.replace(
+        name="traced",
+        steps=2,
+        batch_tasks=1,
+        explorer=Chains(n=2),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=1), every=2),
+        warmup=Warmup(demonstrations=1, epochs=1),
+    )
 
 
 def spans_of(directory: RunDirectory) -> list[dict[str, Any]]:
@@ -76,11 +83,11 @@ def test_a_run_has_spans_and_the_same_results(tmp_path: Path) -> None:
         if parent:
             assert parent["start_time"] <= span["start_time"] <= span["end_time"] <= parent["end_time"]
     rows = read_metrics(directory.metrics)
-    trained = {span["context"]["span_id"] for span in spans if span["attributes"].get("bough.episodes") == 4}
-    assert len(trained) >= 6, "two batches of three tasks"
+    trees = [span["attributes"]["bough.episodes"] for span in spans if span["name"] == "invoke_workflow traced"]
+    assert sorted(trees)[-2:] == [2, 2], "two steps of one task, two episodes each"
     calls = [span["attributes"] for span in spans if span["name"] == "chat Tiny"]
     assert len(calls) == kinds["chat"]
-    assert kinds["chat"] >= kinds["invoke_agent"] >= 24
+    assert kinds["chat"] >= kinds["invoke_agent"] >= sum(trees)
     assert all(call["gen_ai.usage.input_tokens"] > 0 for call in calls)
     assert all(call["gen_ai.response.finish_reasons"][0] in ("stop", "length") for call in calls)
     sampled = sum(float(row.get("speed/sampled_tokens", 0)) for row in rows)
