@@ -9,6 +9,7 @@ PIP := $(VENV)/.pip
 WORLDS := $(VENV)/.worlds
 VERIFIERS := $(VENV)/verifiers
 HARNESSES := $(VENV)/harnesses
+LOGGERS := $(VENV)/loggers
 GUIDE := $(VENV)/guide
 SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
@@ -20,7 +21,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-viewer vendor docs check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-loggers test-viewer vendor docs check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -45,6 +46,9 @@ test-worlds: $(WORLDS)  ## The worlds that need more than `make test` installs.
 
 test-harnesses: $(HARNESSES)/.installed  ## Agents of other frameworks, unchanged.
 	$(HARNESSES)/bin/python -m pytest tests/explore/test_harnesses.py
+
+test-loggers: $(LOGGERS)/.installed  ## Weights & Biases, MLflow, trackio and OpenTelemetry, without a network.
+	$(LOGGERS)/bin/python -m pytest tests/loggers tests/tracing
 
 test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty minutes.
 	BOUGH_TESTS_SLOW=1 $(BIN)/pytest tests/bench/test_scripts.py -k slow
@@ -148,6 +152,11 @@ $(WORLDS): $(STAMP) $(wildcard constraints/*.txt)
 $(HARNESSES)/.installed: $(STAMP) constraints/harnesses.txt
 	$(call beside,$(HARNESSES))
 	$(HARNESSES)/bin/pip install --quiet --requirement constraints/harnesses.txt
+	touch $@
+
+$(LOGGERS)/.installed: $(STAMP) constraints/loggers.txt
+	$(call beside,$(LOGGERS))
+	$(LOGGERS)/bin/pip install --quiet --requirement constraints/loggers.txt
 	touch $@
 
 $(GUIDE)/.installed: $(STAMP) constraints/guide.txt

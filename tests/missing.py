@@ -38,12 +38,15 @@ PROGRAMS: Mapping[str, Callable[[], object]] = {
 }
 """What the system, or who starts the tests, must have: a check that raises where it is missing, with the command."""
 WORLDS, SCALE, HARNESSES = "make test-worlds", "make test-scale", "make test-harnesses"
+LOGGERS = "make test-loggers"
 PACKAGES: Mapping[str, str] = {
     "alfworld": WORLDS,
     "fast_downward": "apt-get install cmake g++; make alfworld",
     "langchain_openai": HARNESSES,
     "minisweagent": HARNESSES,
     "miniwob": WORLDS,
+    "mlflow": LOGGERS,
+    "opentelemetry.sdk.trace": LOGGERS,
     "playwright": "make test-viewer",
     "prometheus_client": "make test",
     "pyarrow": "make test",
@@ -52,7 +55,9 @@ PACKAGES: Mapping[str, str] = {
     "reasoning_gym": WORLDS,
     "scienceworld": WORLDS,
     "smolagents": HARNESSES,
+    "trackio": LOGGERS,
     "verifiers": WORLDS,
+    "wandb": LOGGERS,
 }
 """Packages that not every test finds, and the target that installs them. Without any other a test fails."""
 WORLD_NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -82,7 +87,10 @@ def need_world(world: str) -> None:
 def _problem(name: str) -> str:
     if name in PACKAGES:
         # A folder of tests with the name of a package has no origin.
-        found = find_spec(name)
+        try:
+            found = find_spec(name)
+        except ModuleNotFoundError:  # of the package around it
+            found = None
         return "" if found and found.origin else f"found no package {name}; do: {PACKAGES[name]}"
     try:
         PROGRAMS[name]()

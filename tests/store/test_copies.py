@@ -24,7 +24,7 @@ def test_a_run_goes_on_from_its_copy_on_another_machine(tmp_path: Path) -> None:
     kept = [f"checkpoints/step_{step:06d}/manifest.json" for step in Checkpoints(directory=first.checkpoints).steps()]
     assert [path for path in there if path.startswith("checkpoints/") and path.endswith("manifest.json")] == kept
     assert {"config.json", "manifest.json", "metrics.jsonl", "report.html", "final/model.safetensors"} <= {*there}
-    assert not [path for path in there if path.startswith(("trees/", "run.lock", "tensorboard/"))]
+    assert not [path for path in there if path.startswith(("trees/", "run.lock", "loggers/"))]
     store.get("/bucket/runs/small", str(tmp_path / "there" / "small"), recursive=True)
     second = tmp_path / "there" / "small"
     for directory in (first.path, second):

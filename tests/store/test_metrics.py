@@ -9,14 +9,6 @@ import pytest
 from bough.store import Metrics, StoreError, read_metrics
 
 
-def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    seen = EventAccumulator(str(folder))
-    seen.Reload()
-    return [(event.step, event.value) for event in seen.Scalars(tag)]
-
-
 def test_lines_come_back(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
     metrics.write(0, {"heldout/success": 0.25, "phase": "warmup"})
@@ -44,23 +36,22 @@ def test_an_unfinished_line_is_dropped_and_never_joined_to_the_next(tmp_path: Pa
 
 def test_a_run_resumes_at_a_step(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    first = Metrics(path, tmp_path / "tensorboard")
+    first = Metrics(path)
     for step in range(1, 6):
         first.write(step, {"a": float(step)})
-    again = Metrics(path, tmp_path / "tensorboard")
+    again = Metrics(path)
     again.resume_at(3)
     again.write(4, {"a": 40.0})
     assert read_metrics(path) == [
         {"step": step, "a": value} for step, value in ((1, 1.0), (2, 2.0), (3, 3.0), (4, 40.0))
     ]
-    assert scalars(tmp_path / "tensorboard", "a") == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 40.0)]
 
 
 def test_resume_before_the_first_line(tmp_path: Path) -> None:
-    metrics = Metrics(tmp_path / "metrics.jsonl", tmp_path / "tensorboard")
+    metrics = Metrics(tmp_path / "metrics.jsonl")
     metrics.resume_at(0)
     metrics.write(1, {"a": 1.0})
-    assert scalars(tmp_path / "tensorboard", "a") == [(1, 1.0)]
+    assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 1, "a": 1.0}]
 
 
 def test_steps_ascend(tmp_path: Path) -> None:
@@ -80,15 +71,10 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
             read_metrics(path)
 
 
-def test_texts_stay_out_of_tensorboard_and_torch_stays_out_of_the_store(tmp_path: Path) -> None:
+def test_the_store_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from pathlib import Path; import bough.store; from bough.store import Metrics\n"
+        "import sys; import bough.store\n"
         "heavy = {'torch', 'transformers', 'rich', 'tensorboard'} & sys.modules.keys()\n"
         "assert not heavy, heavy\n"
-        "Metrics(Path(sys.argv[1]) / 'm.jsonl', Path(sys.argv[1]) / 'tb').write(1, {'phase': 'rl', 'a': 1.5})\n"
-        "assert 'torch' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-    assert scalars(tmp_path / "tb", "a") == [(1, 1.5)]
-    with pytest.raises(KeyError):
-        scalars(tmp_path / "tb", "phase")
+    subprocess.run([sys.executable, "-c", code], check=True)

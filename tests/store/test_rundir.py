@@ -15,7 +15,7 @@ def test_a_new_run_is_made_and_found_again(tmp_path: Path) -> None:
     assert RunDirectory.open(tmp_path / "runs" / "one") == run
     assert run.read_config() == {"name": "one", "steps": 3}
     assert run.trees_of(12) == run.path / "trees" / "step_000012.safetensors"
-    assert all(folder.is_dir() for folder in (run.trees, run.tensorboard, run.checkpoints, run.policy))
+    assert all(folder.is_dir() for folder in (run.trees, run.checkpoints, run.policy))
     assert not run.final.exists()
 
 

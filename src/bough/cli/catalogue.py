@@ -32,6 +32,7 @@ from bough.env import Env, HubDataset
 from bough.explore import Blame, Quality
 from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
+from bough.loggers import Logger
 from bough.methods import SHARED
 from bough.objective import Objective, Pairs
 from bough.piece import Bounds, bounds_of
@@ -41,6 +42,7 @@ from bough.rewrite import PathRewriter
 from bough.roles import EngineRecipe, ModelSource, PolicyRecipe
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.tracing import OpenTelemetry
 from bough.train import World
 from bough.train.check import check
 from bough.varying import ValueSchedule
@@ -82,6 +84,8 @@ PIECES: dict[str, Room] = {
     "schedule": ("Schedules of settings", ("bough.schedule",), ValueSchedule),
     "critic": ("Critics", ("bough.critics",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
+    "loggers": ("Loggers", ("bough.loggers",), Logger),
+    "tracing": ("Tracing", ("bough.tracing",), OpenTelemetry),
 }
 FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}
 ROOMS = {**FUNCTIONS, **{room: title for room, (title, _, _) in PIECES.items()}}

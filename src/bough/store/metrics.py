@@ -1,4 +1,4 @@
-"""Metrics on disk: one line a step, and the same values for TensorBoard."""
+"""Metrics on disk: one line a step."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from bough.store.atomic import StoreError, append_bytes, stored_object, write_bytes
-from bough.store.events import Events
 from bough.usercode.json_file import json_text
 
 Value: TypeAlias = int | float | str
@@ -23,15 +22,13 @@ class Metrics:
 
     Args:
         path: The file; an existing one is continued.
-        tensorboard: Folder of TensorBoard's event files with the same values; None for no such files.
 
     Raises:
         StoreError: when a line is no JSON object.
     """
 
-    def __init__(self, path: Path, tensorboard: Path | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._events = Events(tensorboard) if tensorboard else None
         self._step = self._keep(None)
 
     @property
@@ -47,10 +44,8 @@ class Metrics:
         return ", ".join(str(begin) if begin == end else f"{begin} to {end}" for begin, end in gaps)
 
     def resume_at(self, step: int) -> None:
-        """Drop all values after `step`, here and in TensorBoard, because the run continues from there."""
+        """Drop all values after `step`, because the run continues from there."""
         self._step = self._keep(step)
-        if self._events:
-            self._events.purge_from(step + 1)
 
     def write(self, step: int, values: Mapping[str, Value]) -> None:
         """Append the line of a step.
@@ -69,8 +64,6 @@ class Metrics:
                 "steps, one line each, and no value called 'step'"
             )
         append_bytes(self._path, (json_text({"step": step, **_plain(values)}) + "\n").encode())
-        if self._events:
-            self._events.write(step, _numbers(values))
         self._step = step
 
     def amend(self, values: Mapping[str, Value]) -> None:
@@ -82,8 +75,6 @@ class Metrics:
         *before, (_, row) = _rows(self._path, self._path.read_bytes())
         lines = [*(line for line, _ in before), json_text({**row, **_plain(values)}).encode()]
         write_bytes(self._path, b"".join(line + b"\n" for line in lines))
-        if self._events:
-            self._events.write(self._step, _numbers(values))
 
     def _keep(self, last: int | None) -> int:
         """Rewrite the file with the complete lines up to step `last`; returns the last step in it, -1 for none."""
@@ -108,10 +99,6 @@ def read_metrics(path: Path) -> list[dict[str, Value]]:
         {name: math.nan if value is None else cast("Value", value) for name, value in row.items()}
         for _, row in _rows(path, path.read_bytes())
     ]
-
-
-def _numbers(values: Mapping[str, Value]) -> dict[str, int | float]:
-    return {name: value for name, value in values.items() if not isinstance(value, str)}
 
 
 def _plain(values: Mapping[str, Value]) -> dict[str, float | str]:

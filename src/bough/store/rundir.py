@@ -19,8 +19,8 @@ CONFIG = "config"
 """The key of the checksums of config.json in manifest.json."""
 
 OWN_NAMES = re.compile(
-    r"(config|manifest|status)\.json|(metrics|answers|alarms|faults)\.jsonl|run\.lock|report\.html|final(-.*)?"
-    r"|data|tensorboard|trees|logs|growing|checkpoints|policy|heldout"
+    r"(config|manifest|status|loggers)\.json|(metrics|answers|alarms|faults|traces)\.jsonl|run\.lock|report\.html"
+    r"|final(-.*)?|data|loggers|trees|logs|growing|checkpoints|policy|heldout"
 )
 """What a run writes into its folder, see `RunDirectory`."""
 
@@ -51,10 +51,12 @@ class RunDirectory:
         metrics.jsonl    one line a step
         alarms.jsonl     what the run reported: the step, what was found, what it means, what to do
         faults.jsonl     the faults of a step, with the number of episodes that each ended
-        tensorboard/     the same for TensorBoard
+        loggers.json     by logger, the id of its run and its newest step
+        loggers/         files of loggers, such as those for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
         answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
         logs/            what each process on a cluster printed
+        traces.jsonl     spans, where tracing writes a file
         growing/         the finished trees of the present step, if the run stores them as they grow
         checkpoints/     for `bough resume`
         policy/          the policy without its weights: configuration, tokenizer
@@ -102,7 +104,7 @@ class RunDirectory:
         Raises:
             OSError: when the run's folder can't be written to.
         """
-        for folder in (self.tensorboard, self.trees, self.checkpoints, self.policy):
+        for folder in (self.trees, self.checkpoints, self.policy):
             folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
@@ -148,9 +150,14 @@ class RunDirectory:
         return self.path / "faults.jsonl"
 
     @property
-    def tensorboard(self) -> Path:
-        """Event files."""
-        return self.path / "tensorboard"
+    def loggers(self) -> Path:
+        """The folders of loggers, by name."""
+        return self.path / "loggers"
+
+    @property
+    def logger_records(self) -> Path:
+        """By logger, the id of its run and its newest step; see `RunLoggers`."""
+        return self.path / "loggers.json"
 
     @property
     def trees(self) -> Path:
@@ -161,6 +168,11 @@ class RunDirectory:
     def logs(self) -> Path:
         """What each process on a cluster printed."""
         return self.path / "logs"
+
+    @property
+    def traces(self) -> Path:
+        """The spans, a line each; see `bough.tracing`."""
+        return self.path / "traces.jsonl"
 
     @property
     def growing(self) -> Path:

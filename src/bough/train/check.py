@@ -10,6 +10,7 @@ from bough.config.values import check_values
 from bough.hooks.distinct import refuse_repeats
 from bough.hooks.run_hooks import RunHooks
 from bough.learner.optimizer import check_sharding
+from bough.loggers import NeedsPackages
 from bough.roles.recipes import FilesRecipe
 from bough.roles.seat_policy import OwnPolicy
 from bough.rollout import paths_of
@@ -101,6 +102,20 @@ def check_files(run: Run) -> None:
             try:
                 piece.value.check_files()
             except OSError as error:
+                raise ConfigError(f"{piece.place}: {error}") from error
+
+
+def check_packages(run: Run) -> None:
+    """Refuse loggers and tracing without their packages.
+
+    Raises:
+        ConfigError: has the extra.
+    """
+    for piece in run_pieces(run):
+        if isinstance(piece.value, NeedsPackages):
+            try:
+                piece.value.check_packages()
+            except (ImportError, ValueError) as error:
                 raise ConfigError(f"{piece.place}: {error}") from error
 
 

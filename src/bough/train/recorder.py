@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bough.config.config import EARLIER, ConfigError
 from bough.hooks.hook_state import StateMismatch
 from bough.learner.process_memory import process_bytes
+from bough.loggers import RunLoggers
 from bough.store import (
     Checkpoints,
     Copies,
@@ -80,12 +81,13 @@ class RunRecorder:
         live: Live,
         endpoint: Endpoint | None = None,
         copies: Copies | None = None,
+        loggers: RunLoggers | None = None,
     ) -> None:
-        self._endpoint, self._copies = endpoint, copies
+        self._endpoint, self._copies, self._loggers = endpoint, copies, loggers
         self.directory = directory
         self._run = run
         self._live = live
-        self._metrics = Metrics(directory.metrics, directory.tensorboard)
+        self._metrics = Metrics(directory.metrics)
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
         self._trees = list[Credited]()
@@ -218,13 +220,16 @@ class RunRecorder:
         if self._trees and (last or (every and step % every == 0)):
             checks = self._run.world.evaluation.checks
             write_trees(self.directory.trees_of(step), with_checks(self._trees, checks) if checks else self._trees)
-        if self._metrics.step == step:
+        amends = self._metrics.step == step
+        if amends:
             self._metrics.amend(self._row)
+            self._log_row(step, more=True)
         self._row.setdefault("phase", "rl" if step > self._run.warmup_steps else "start")
         if resident := process_bytes("VmRSS"):
             self._row["memory/process_gib"] = resident / GIB
-        if self._metrics.step < step:
+        if not amends:
             self._metrics.write(step, self._row)
+            self._log_row(step)
         if self._endpoint is not None:
             self._endpoint.update(step, self._row)
         self._tell(step)
@@ -232,6 +237,10 @@ class RunRecorder:
         if self._faults:
             self._fault_lines.append(step, {"faults": dict(self._faults)})
         self._row, self._trees, self._faults = {}, [], Counter()
+
+    def _log_row(self, step: int, *, more: bool = False) -> None:
+        if self._loggers is not None:
+            self._loggers.log(step, self._row, more=more)
 
     def partial_trees(self, step: int, round_number: int) -> PartialTrees:
         """The folder of a round's trees until the next checkpoint."""
@@ -322,6 +331,8 @@ class RunRecorder:
         self._metrics.resume_at(step)
         for lines in (self._alarms, self._fault_lines):
             lines.drop_after(step)
+        if self._loggers is not None:
+            self._loggers.begin(step)
         for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
             found = re.match(r"step_(\d+)\.", path.name)
             if found and int(found[1]) > step:

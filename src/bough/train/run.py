@@ -18,6 +18,7 @@ from bough.guard import Guard
 from bough.hooks.hook import HookRecipe
 from bough.launch import Placement
 from bough.learner.optimizer import Optimizer
+from bough.loggers import Logger
 from bough.needs import CRITIC, POLICY, Need, needs_of, roles
 from bough.objective import Normalizer, Objective, PpoClip, add, regularises
 from bough.piece import AtLeast, piece
@@ -26,6 +27,7 @@ from bough.roles.models import ModelSource
 from bough.roles.recipes import EngineRecipe, PolicyRecipe
 from bough.roles.seat_policy import SeatPolicy
 from bough.rollout import Explorer, Limits
+from bough.tracing import OpenTelemetry
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
 from bough.varying import fields_of_group, samples_of, settings_at
 from bough.view.named_step import named_step
@@ -97,6 +99,8 @@ class RunSettings(WorldSettings, total=False):
     reference: Literal["start", "step"]
     demonstrations: Demonstrations
     checkpointing: Checkpointing
+    loggers: Sequence[Logger]
+    tracing: OpenTelemetry | None
     health: Health
     seed: int
 
@@ -241,6 +245,8 @@ class Run:
         policies: The policies of seats, by seat, in an environment for several agents: `{"executor": OwnPolicy()}`.
             `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
+        loggers: Where else the metrics go, beside `metrics.jsonl`.
+        tracing: Spans of the rollouts for OpenTelemetry; None for none.
         health: When to stop a run that learns nothing.
         seed: Seed of all random numbers, except those of held-out tasks (`evaluation.seed`).
     """
@@ -251,6 +257,8 @@ class Run:
     models: Mapping[str, ModelSource | OwnModel] = field(default_factory=dict[str, ModelSource | OwnModel])
     policies: Mapping[str, SeatPolicy] = field(default_factory=dict[str, SeatPolicy])
     checkpointing: Checkpointing = Checkpointing()
+    loggers: Sequence[Logger] = ()
+    tracing: OpenTelemetry | None = None
     health: Health = Health()
     seed: int = 0
 

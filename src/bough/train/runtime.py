@@ -26,6 +26,7 @@ from bough.roles.seat_models import model_agent, seat_sources
 from bough.roles.seat_policy import OwnPolicy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
+from bough.tracing import Tracer
 from bough.train.check import refuse_drivers, refuse_overlap
 from bough.train.checked_engine import CheckedEngine
 from bough.train.checkpointable import Checkpointable
@@ -63,6 +64,7 @@ class Runtime:
         *,
         trains: bool = True,
         report: Callable[[Alarm], None] | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """Build.
 
@@ -73,13 +75,13 @@ class Runtime:
             notify: Called with a line about faults before the first step, replaced workers, and large values.
             trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
             report: Called with alarms; None to show them by `notify`.
+            tracer: Makes spans of the rollouts; None for none.
 
         Raises:
             ConfigError: when held-out tasks are trained on, or pieces do not fit.
             EnvFault: when no task can be played.
         """
-        self.run = run
-        self.deadlines = deadlines
+        self.run, self.deadlines, self._tracer = run, deadlines, tracer
         self.notify = notify
         self.notices = Notices(report=report or (lambda alarm: notify(str(alarm))), health=run.health)
         self.host = make_host(run, notify)
@@ -100,16 +102,14 @@ class Runtime:
             torch.set_num_threads(run.world.execution.threads)
         if run.world.optimizer.memory_gib is not None:
             return_freed()
-        heldout = not trains or run.world.evaluation.every > 0
-        self.first_draw = run_coroutine(open_run(run, self.timed, heldout=heldout))
+        self.first_draw = run_coroutine(open_run(run, self.timed, heldout=not trains or run.world.evaluation.every > 0))
         self.train_tasks, self.heldout_tasks = self.first_draw.train_tasks, self.first_draw.heldout_tasks
         if trains:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
             check_task_fields(run, self.train_tasks)
         missing = missing_fields(run, self.train_tasks) if trains else ()
-        for line in (*begun_lines(run, self.first_draw), self.first_draw.line, *missing):
-            if line:
-                self.notify(line)
+        for line in filter(None, (*begun_lines(run, self.first_draw), self.first_draw.line, *missing)):
+            self.notify(line)
         if trains and run.world.execution.ranks > 1:
             self.ranks = leading_rank(run, self.notify)
         self.trained = self._trained(assets)
@@ -200,7 +200,7 @@ class Runtime:
             )
             for seat, instructions in seats_of(env).items()
         }
-        return RolloutRunner(
+        runner = RolloutRunner(
             agent=self.main.agent(self.models, progress),
             host=self.host,
             instructions=env.instructions,
@@ -210,6 +210,7 @@ class Runtime:
             seat=self.main.role.seat,
             max_concurrent=run.world.schedule.batch_tasks,
         )
+        return runner if self._tracer is None else self._tracer.runner(runner)
 
     def _agent(self, seat: str, progress: float) -> Agent | Script:
         """The agent of a seat."""
@@ -317,8 +318,7 @@ class Runtime:
         With task weights from hooks, of any policy in training, tasks are drawn by the product of these weights, each
         at most once. Then hooks may rewrite tasks: another start, or another task.
         """
-        count = self.run.world.schedule.batch_tasks
-        weights = self.run_hooks.weigh(self.train_tasks)
+        count, weights = self.run.world.schedule.batch_tasks, self.run_hooks.weigh(self.train_tasks)
         tasks = next_tasks(self.train_tasks, weights, first, count, self.run.seed)
         return await self.run_hooks.rewrite(tasks, self._teach, derive(self.run.seed, "begin", first))
 

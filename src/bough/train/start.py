@@ -1,8 +1,8 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
 import os
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +11,14 @@ from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
+from bough.loggers import RunLoggers
 from bough.needs import CALLS, gives_of
+from bough.policy import Pretrained
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, Copies, Endpoint, RunDirectory, RunStatus, owned
 from bough.store.heldout import heldout_file, read_heldout
-from bough.train.check import check, check_files, check_trained_sampling
+from bough.tracing import OwnedDeadlines, Tracer
+from bough.train.check import check, check_files, check_packages, check_trained_sampling
 from bough.train.event_loop import run_coroutine
 from bough.train.health import NoLearningSignal
 from bough.train.interrupt import interrupted_by, interruptible
@@ -50,6 +53,8 @@ MAY_CHANGE = (
     "shard",
     "rank_deadline_s",
     "metrics_port",
+    "loggers",
+    "tracing",
     "limits.env_deadline_s",
     "limits.engine_deadline_s",
 )
@@ -192,18 +197,22 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
         made = replace(made, run=run)
         directory.write_config(dump(run))
     check_files(run)
+    check_packages(run)
     made.check_files(run)
     # Imported here because it imports torch; wrong settings are reported earlier.
     from bough.train.kept_threads import kept_threads
     from bough.train.recorder import RunRecorder
 
-    deadlines, port, url = Deadlines(), run.world.execution.metrics_port, run.checkpointing.copy_to
+    deadlines = Deadlines() if run.tracing is None else OwnedDeadlines()
+    port, url = run.world.execution.metrics_port, run.checkpointing.copy_to
     copies = Copies(url, directory.path) if url else None
     with (
         Endpoint(run.name, port) if port else nullcontext() as endpoint,
         Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
+        RunLoggers(run.name, run, run.loggers, directory, live.say) as loggers,
+        _tracing(run, directory, live.say) as tracer,
     ):
         # Several places may name one model.
         for line in dict.fromkeys([*lines, *(f"{each.name}: revision {each.revision}" for each in hub_repos(run))]):
@@ -215,16 +224,24 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
             )
         live.say("building the model, the engine and the environment")
         with kept_threads():
-            recorder = RunRecorder(run, directory, live, endpoint, copies)
-            _train(made, live, deadlines, recorder)
+            recorder = RunRecorder(run, directory, live, endpoint, copies, loggers)
+            _train(made, live, deadlines, recorder, tracer)
 
 
-def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRecorder") -> None:
+def _tracing(run: Run, directory: RunDirectory, notify: Callable[[str], None]) -> AbstractContextManager[Tracer | None]:
+    if run.tracing is None:
+        return nullcontext()
+    policy = run.world.policy
+    model = policy.path if isinstance(policy, Pretrained) else type(policy).__name__
+    return run.tracing.open(run=run.name, model=model, agent=run.world.name, file=directory.traces, notify=notify)
+
+
+def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRecorder", tracer: Tracer | None) -> None:
     from bough.train.run_report import write_run_report
     from bough.train.runtime import Runtime
 
     run, directory = made.run, made.directory
-    runtime = Runtime(run, directory.policy, deadlines, live.say, report=recorder.alarm)
+    runtime = Runtime(run, directory.policy, deadlines, live.say, report=recorder.alarm, tracer=tracer)
     for each in runtime.trained:
         if how := each.policy.how_it_runs:
             live.say(how)
