@@ -163,8 +163,8 @@ def test_a_model_in_another_process() -> None:
 @pytest.mark.parametrize(
     ("grammar", "stops", "message"),
     [
-        (Grammar("start: ("), True, r"Request.grammar: got 'start: \(', which can't be read"),
-        (Grammar.of_texts(COMMANDS), False, "Request.stop_tokens: got none with a grammar"),
+        (Grammar("start: ("), True, r"got the grammar 'start: \(', which can't be read"),
+        (Grammar.of_texts(COMMANDS), False, "got a grammar without stop tokens"),
     ],
 )
 def test_what_can_not_be_followed_is_refused(grammar: Grammar, stops: bool, message: str) -> None:
@@ -193,7 +193,7 @@ def test_a_grammar_that_grows_too_large_fails_its_own_request_alone() -> None:
     followed, refused, free = asyncio.run(main())
     assert [followed, free] == generate([request(Grammar.of_texts(COMMANDS)), request(None)])
     assert isinstance(refused, ValueError)
-    assert "Request.grammar: got one that can't be followed" in str(refused)
+    assert "got a schema or grammar that can't be followed" in str(refused)
 
 
 def test_without_llguidance(monkeypatch: pytest.MonkeyPatch) -> None:
