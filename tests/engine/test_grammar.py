@@ -144,7 +144,7 @@ def test_a_completion_goes_on_from_what_has_begun() -> None:
     texts = {policy().renderer.text((*begun, *each.tokens)) for each in generate(asked)}
     assert texts == {"go left", "go right"}
     wrong = policy().renderer.write("sell")
-    with pytest.raises(ValueError, match=r"got \d+ tokens that it does not allow at the beginning"):
+    with pytest.raises(ValueError, match=r"got \d+ begun tokens that the grammar does not allow at the beginning"):
         generate([replace(asked[0], prompt_tokens=(20, *wrong), begun_tokens=len(wrong))])
 
 
