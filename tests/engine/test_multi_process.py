@@ -202,7 +202,7 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(shared: tupl
 
     # And when nobody listens, whoever asks next notices.
     os.kill(pid_of(built, 1), signal.SIGKILL)
-    time.sleep(0.2)  # until the system has closed what was its
+    assert built._workers[1].connection.poll(60), "the system has closed what was its"  # pyright: ignore
     built.reset_cache()
     same(together(built), completions)
     built.load_weights(first, 0)
