@@ -83,8 +83,8 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
     if isinstance(source, str | Path):
         if not str(source) or "://" in str(source):
             raise ValueError(
-                f"tasks: got {str(source)!r:.200}, which is no path; need {FORMATS}, or owner/name for a data set of the "
-                "hub; download a file of the web first"
+                f"tasks: got {str(source)!r:.200}, which is no path; need {FORMATS}, or owner/name for a data set of "
+                "the hub; download a file of the web first"
             )
         return str(Path(source).expanduser().resolve())
     if callable(source):
@@ -115,7 +115,8 @@ def check_row_file(place: Lines, name: str) -> None:
     """
     if isinstance(place, str) and _is_path(place) and not (path := Path(place)).is_file():
         beside = [each.name for each in path.parent.iterdir() if each.is_file()] if path.parent.is_dir() else []
-        near = close(path.name, beside)
+        # A suffix alone is no similarity.
+        near = [each for each in close(path.name, beside) if close(path.stem, [Path(each).stem])]
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(
             f"{name}: got tasks={place!r}, which {what}; need {FORMATS}, or owner/name for a data set of the hub"
