@@ -144,7 +144,7 @@ def test_a_completion_goes_on_from_what_has_begun() -> None:
     texts = {policy().renderer.text((*begun, *each.tokens)) for each in generate(asked)}
     assert texts == {"go left", "go right"}
     wrong = policy().renderer.write("sell")
-    with pytest.raises(ValueError, match=r"got \d+ tokens that it does not allow at the beginning"):
+    with pytest.raises(ValueError, match=r"got \d+ begun tokens that the grammar does not allow at the beginning"):
         generate([replace(asked[0], prompt_tokens=(20, *wrong), begun_tokens=len(wrong))])
 
 
@@ -163,8 +163,8 @@ def test_a_model_in_another_process() -> None:
 @pytest.mark.parametrize(
     ("grammar", "stops", "message"),
     [
-        (Grammar("start: ("), True, r"Request.grammar: got 'start: \(', which can't be read"),
-        (Grammar.of_texts(COMMANDS), False, "Request.stop_tokens: got none with a grammar"),
+        (Grammar("start: ("), True, r"got the grammar 'start: \(', which can't be read"),
+        (Grammar.of_texts(COMMANDS), False, "got a grammar without stop tokens"),
     ],
 )
 def test_what_can_not_be_followed_is_refused(grammar: Grammar, stops: bool, message: str) -> None:
@@ -193,7 +193,7 @@ def test_a_grammar_that_grows_too_large_fails_its_own_request_alone() -> None:
     followed, refused, free = asyncio.run(main())
     assert [followed, free] == generate([request(Grammar.of_texts(COMMANDS)), request(None)])
     assert isinstance(refused, ValueError)
-    assert "Request.grammar: got one that can't be followed" in str(refused)
+    assert "got a schema or grammar that can't be followed" in str(refused)
 
 
 def test_without_llguidance(monkeypatch: pytest.MonkeyPatch) -> None:

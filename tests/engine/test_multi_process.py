@@ -6,18 +6,25 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tests.engine.toys import Toy, ask, engine, run
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
 
 from bough.engine import Completion, EngineFault, Local, Replicas
+from bough.engine.engine import CompilesGrammars, Engine
 from bough.engine.generation import LocalEngine
 from bough.engine.multi_process import MultiProcessEngine
 from bough.engine.shared_processes import SharedProcesses
 from bough.engine.worker import EngineWorker
+from bough.grammar import Grammar
 
 PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
 
@@ -37,6 +44,12 @@ KINDS = ["shared", "replicas"]
 def shared(request: pytest.FixtureRequest) -> Iterator[tuple[Toy, MultiProcessEngine]]:
     """One for all tests that leave it as it was, as processes take seconds to start."""
     model = Toy()
+    # For grammars: the end, and 28 characters.
+    texts = {text: token for token, text in enumerate(("</s>", *"abcdefghijklmnopqrstuvwxyzĠ{"))}
+    letters = Tokenizer(BPE(vocab=texts, merges=[]))
+    letters.pre_tokenizer, letters.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
+    letters.add_special_tokens(["</s>"])
+    model.tokenizer = letters.to_str()
     built = fleet(model, request.param)
     yield model, built
     run(built.close())
@@ -78,6 +91,26 @@ def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[To
 
     assert run(score(built)) == pytest.approx(run(score(alone)), abs=1e-10)
     assert built.context_tokens == alone.context_tokens
+
+
+def test_a_grammar_of_a_client_is_compiled_within_bounds_and_followed(shared: tuple[Toy, MultiProcessEngine]) -> None:
+    model, built = shared
+    assert isinstance(built, CompilesGrammars)
+    parts = [{"anyOf": [{"properties": {f"k{one}_{two}": {}}} for one in range(4)]} for two in range(5)]
+    large = Grammar.of_schema({"type": "object", "allOf": parts})
+    grammar = Grammar.of_texts(["go left", "go right"])
+
+    async def main(compiles: CompilesGrammars, generates: Engine) -> list[Completion]:
+        with pytest.raises(ValueError, match="too big"):
+            await compiles.compile_grammar(large, (0,))
+        await compiles.compile_grammar(grammar, (0,))
+        asked = [replace(ask(PROMPTS[0], seed=seed, max_tokens=12, stop=(0,)), grammar=grammar) for seed in range(8)]
+        return await asyncio.gather(*map(generates.generate, asked))
+
+    found, alone = run(main(built, built)), engine(model)
+    same(found, run(main(alone, alone)))
+    assert {sum(token != 28 for token in each.tokens) for each in found} <= {8, 9, 10}
+    assert all(each.allowed is not None for each in found)
 
 
 def test_one_process_is_beside_this_one() -> None:
@@ -169,7 +202,7 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced(shared: tupl
 
     # And when nobody listens, whoever asks next notices.
     os.kill(pid_of(built, 1), signal.SIGKILL)
-    time.sleep(0.2)  # until the system has closed what was its
+    assert built._workers[1].connection.poll(60), "the system has closed what was its"  # pyright: ignore
     built.reset_cache()
     same(together(built), completions)
     built.load_weights(first, 0)

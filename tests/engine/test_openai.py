@@ -21,6 +21,7 @@ from bough.engine.openai import OpenAiEngine
 from bough.engine.usage import ServerUsage
 from bough.env import InProcessHost
 from bough.explore import Chains
+from bough.grammar import Grammar
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Outcome, Source, Task, Tree, leaves
 
@@ -285,13 +286,16 @@ def test_several_continuations_are_scored_in_one_request() -> None:
     assert len(endpoint.asked) == 1 + 3
 
 
-def test_servers_say_no_alternatives() -> None:
+def test_servers_return_neither_alternatives_nor_allowed_tokens() -> None:
     async def use(engine: OpenAiEngine, _: Endpoint) -> None:
         request = ask((4, 5))
         with pytest.raises(ValueError, match=r"Sampling\.top_probs: got 2 and a server, .*need an engine in this"):
             await engine.generate(replace(request, sampling=replace(request.sampling, top_probs=2)))
+        with pytest.raises(ValueError, match=r"got a restricted answer .* with engine=OpenAi, whose server does not"):
+            await engine.generate(replace(request, grammar=Grammar.of_texts(["yes"])))
 
-    serve(complete, use, api="completions")
+    _, endpoint = serve(complete, use, api="completions")
+    assert not endpoint.asked
 
 
 def test_what_is_not_scored() -> None:

@@ -83,7 +83,8 @@ def test_the_id_alone_is_enough(hub: Hub, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "org").mkdir()
     assert place_of("org/sums") == str(tmp_path / "org" / "sums")
     with pytest.raises(
-        HubError, match=r"HubDataset.id: got 'org/none', taken for the hub id of a data set, which http"
+        HubError,
+        match=r"HubDataset.id: got 'org/none', taken for the hub id of a data set, which is not in .*and which http",
     ):
         prompts_env(tasks=HubDataset(id="org/none"), reward=correct).tasks("train", 1, 0)
 

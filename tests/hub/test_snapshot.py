@@ -93,6 +93,18 @@ def test_without_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "; unset it, or do on another machine: hf download org/rows --repo-type dataset, and" in refused(dataset)
 
 
+def test_a_misspelt_name_is_compared_with_the_cache(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("org/name-0.6B", FILES)
+    snapshot(HubRepo(kind="model", name="org/name-0.6B", field="path"), wanted)
+    misspelt = HubRepo(kind="model", name="org/nane-0.6b", field="path")
+    suggestion = "did you mean 'org/name-0.6B'?"
+    assert f"({suggestion}), and which {hub.url} does not have (401); correct the name" in refused(misspelt)
+    assert suggestion not in refused(HubRepo(kind="dataset", name="org/nane-0.6b", field="id"))
+    offline(monkeypatch)
+    assert f"({suggestion}), and HF_HUB_OFFLINE is set" in refused(misspelt)
+    assert "did you mean" not in refused(HubRepo(kind="model", name="other/thing", field="path"))
+
+
 @pytest.mark.parametrize(
     ("status", "message"),
     [

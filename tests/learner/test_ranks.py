@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.loads import tokens_of_shares, without_shares
+from tests.policy.architectures import config_of, made
 from tests.trees import random_tree, rewarded
 
 from bough.batch import Batch, pack
@@ -113,6 +114,23 @@ def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str,
     assert without_shares(several.learner.rehearse(given, PpoClip(), Normalizer())) == pytest.approx(
         one.learner.rehearse(given, PpoClip(), Normalizer()), rel=1e-6, abs=1e-7
     )
+
+
+def test_ranks_share_the_paths_of_a_model_that_runs_path_by_path(ranks: LeadingRank) -> None:
+    def learner(ranks: Ranks) -> Learner:
+        _, own = made(config_of("LFM2"))
+        assert not own.packs
+        return Learner(own, SMOOTH, total_updates=10, temperature=1.0, ranks=ranks)
+
+    one, several, given = learner(SINGLE_RANK), learner(ranks), batch()
+    alone, shared = (each.learn(given, PpoClip(), Normalizer(), seed=0) for each in (one, several))
+    tokens = tokens_of_shares(shared)
+    assert len(tokens) == len(ranks.pids) + 1
+    assert min(tokens) > 0.3 * sum(tokens) / len(tokens), "each rank computed its share"
+    assert sum(tokens) == len(given.prefix_tree().separate()), "no shared prefix is computed once"
+    assert without_shares(shared) == pytest.approx(without_shares(alone), rel=1e-4, abs=1e-6)
+    for name, weight in one.policy.state().items():
+        torch.testing.assert_close(several.policy.state()[name], weight, rtol=0, atol=1e-6, msg=name)
 
 
 def test_fewer_trees_than_ranks_and_threads_in_each(ranks: LeadingRank) -> None:

@@ -1,8 +1,13 @@
 """Tiny configs of the causal models of transformers, each with how it must run."""
 
+import copy
 from typing import Any
 
-from transformers import AutoConfig, PreTrainedConfig
+import torch
+from tests.policy import folders
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig
+
+from bough.policy.policy import Policy
 
 SIZES: dict[str, Any] = {
     "vocab_size": 384,
@@ -148,3 +153,10 @@ def config_of(name: str) -> PreTrainedConfig:
     # None is no value of some fields.
     given = {key: value for key, value in sizes.items() if value is not None or key in ("bos_token_id", "pad_token_id")}
     return AutoConfig.for_model(kind, **given)
+
+
+def made(config: PreTrainedConfig) -> tuple[Any, Policy]:
+    """A model of transformers, and a policy of a copy of it."""
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    return model, Policy.assemble(copy.deepcopy(model), folders.tokenizer(folders.CHATML), context_tokens=96)

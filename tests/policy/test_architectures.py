@@ -1,7 +1,6 @@
 """Each family of causal models: the learner and the engine compute what transformers' own forward pass computes."""
 
 import asyncio
-import copy
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 from tests.policy import folders
-from tests.policy.architectures import ARCHITECTURES, config_of
+from tests.policy.architectures import ARCHITECTURES, config_of, made
 from tests.trees import credited, random_tree
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, BertConfig, PreTrainedConfig
+from transformers import AutoModelForCausalLM, BertConfig
 
 import bough
 from bough.batch import Batch, PackedPrefixTree, pack
@@ -32,13 +31,6 @@ from bough.policy.policy_model import PolicyModel
 
 TEMPERATURE = 0.8
 MICRO_TOKENS = 24
-
-
-def made(config: PreTrainedConfig) -> tuple[Any, Policy]:
-    """A model of transformers, and a policy of a copy of it."""
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config).eval()
-    return model, Policy.assemble(copy.deepcopy(model), folders.tokenizer(folders.CHATML), context_tokens=96)
 
 
 def some_batch() -> Batch:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -140,17 +141,44 @@ def test_an_engine_without_grammars_refuses(body: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("chat/completions", {"messages": SAYS, "tools": chat_tools(BUY), "tool_choice": "required"}),
+        ("chat/completions", {"messages": SAYS, "response_format": {"type": "json_object"}}),
+        ("responses", {"input": "buy", "text": {"format": {"type": "json_object"}}}),
+        (
+            "messages",
+            {
+                "messages": SAYS,
+                "max_tokens": 9,
+                "tools": [{"name": "wait", "input_schema": WAIT[1]}],
+                "tool_choice": {"type": "any"},
+            },
+        ),
+    ],
+)
+def test_without_the_extra_a_forced_answer_is_refused_with_its_name(
+    path: str, body: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "llguidance", None)
+    (found,) = answers(f"/v1/{path}", [body])
+    assert found.status_code == 400
+    assert "without llguidance" in found.json()["error"]["message"]
+    assert "pip install 'bough-rl[grammar]'" in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
     ("schema", "message"),
     [
         (
             {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}},
-            "Request.grammar: got a JSON schema that can't be read: Pointer '/nowhere' does not exist; change",
+            "got a JSON schema that can't be read: Pointer '/nowhere' does not exist; need one that can; change",
         ),
         (
             {"type": "strng"},
-            "Request.grammar: got a JSON schema that can't be read: Invalid type: strng; change that part of it",
+            "got a JSON schema that can't be read: Invalid type: strng; need one that can; change that part of it",
         ),
-        ({"$ref": "#"}, "Request.grammar: got one that no text fits; need one that some text fits"),
+        ({"$ref": "#"}, "got a schema or grammar that no text fits; need one that some text fits"),
     ],
 )
 def test_a_schema_that_can_not_be_enforced(schema: Mapping[str, Any], message: str) -> None:

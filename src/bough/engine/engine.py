@@ -165,6 +165,24 @@ class Engine(Protocol):
         ...
 
 
+def refuse_grammar(request: Request, engine: str) -> None:
+    """Refuse a request with a grammar, before a token is sampled.
+
+    Args:
+        request: The request.
+        engine: The name of an engine whose server may restrict tokens, but does not return the allowed ones.
+
+    Raises:
+        ValueError: when the request has a grammar.
+    """
+    if request.grammar is not None:
+        raise ValueError(
+            f"got a restricted answer (a forced call, a format, a parser with a grammar) with engine={engine}, whose "
+            "server does not return the tokens that a grammar allowed, so a learner can't renormalise over them; need "
+            "engine=Local(), or leave the answer free"
+        )
+
+
 @runtime_checkable
 class CompilesGrammars(Protocol):
     """An engine that can compile a client's grammar beside its other work."""
@@ -173,7 +191,9 @@ class CompilesGrammars(Protocol):
         """Compile a grammar in a thread, within bounds; `generate` then finds it.
 
         Raises:
+            ModuleNotFoundError: when llguidance is missing.
             ValueError: when it can't be read, or is too large or late.
+            EngineFault: when the engine fails.
         """
         ...
 

@@ -66,8 +66,8 @@ class GrammarMatchers:
         own = self._compiled[key].deep_copy()
         if begun and not own.consume_tokens(list(begun)):
             raise ValueError(
-                f"Request.grammar: got {len(begun)} tokens that it does not allow at the beginning; need "
-                "the beginning of one of its texts"
+                f"got {len(begun)} begun tokens that the grammar does not allow at the beginning; need the beginning "
+                "of one of its texts"
             )
         return GrammarMatcher(own)
 
@@ -95,8 +95,8 @@ class GrammarMatchers:
             await asyncio.wait_for(asyncio.shield(work), CLIENT_S)
         except TimeoutError:
             raise ValueError(
-                f"Request.grammar: got one that was not compiled after {CLIENT_S:.0f} s; need a smaller one, or try "
-                "again"
+                f"got a grammar that was not compiled after {CLIENT_S:.0f} s; need a smaller one: send a smaller "
+                "schema, or try again"
             ) from None
         finally:
             self._waiting[key] -= 1
@@ -137,10 +137,11 @@ class GrammarMatchers:
         if stop_tokens not in self._tokens:
             if self._tokenizer is None:
                 raise ValueError(
-                    "Request.grammar: got one for a model whose tokenizer is no tokenizer.json; need a fast tokenizer"
+                    "got a grammar for a model whose tokenizer is no tokenizer.json; need a fast tokenizer, or an "
+                    "answer without a grammar"
                 )
             if not stop_tokens:
-                raise ValueError("Request.stop_tokens: got none with a grammar; need one that ends the completion")
+                raise ValueError("got a grammar without stop tokens; need one that ends the completion")
             self._tokens[stop_tokens] = module.LLTokenizer(
                 self._tokenizer, n_vocab=self._vocab_tokens, eos_token=list(stop_tokens)
             )
@@ -152,10 +153,10 @@ class GrammarMatchers:
             _, schema, of_schema = why.partition("failed to compile JSON schema: ")
             if schema:
                 raise ValueError(
-                    f"Request.grammar: got a JSON schema that can't be read: {of_schema}; change that part of it"
+                    f"got a JSON schema that can't be read: {of_schema}; need one that can; change that part of it"
                 )
             raise ValueError(
-                f"Request.grammar: got {grammar.lark!r:.200}, which can't be read: {why}; need rules in llguidance's "
+                f"got the grammar {grammar.lark!r:.200}, which can't be read: {why}; need rules in llguidance's "
                 "syntax, with the rule start"
             )
         return found
@@ -166,8 +167,8 @@ class GrammarMatchers:
             return import_module("llguidance")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "Request.grammar: got one without llguidance, which computes the allowed tokens; do: "
-                f"{install('grammar')}, or sample without a grammar"
+                "got a restricted answer (a forced call, a format, a parser with a grammar) without llguidance, which "
+                f"computes the allowed tokens; need it; do: {install('grammar')}, or leave the answer free"
             ) from error
 
 
@@ -204,8 +205,8 @@ def _check_followed(matcher: Any) -> None:
     if matcher.is_error():
         why = _first_line(matcher.get_error())
         if why == "NoExtensionBias":
-            raise ValueError("Request.grammar: got one that no text fits; need one that some text fits")
-        raise ValueError(f"Request.grammar: got one that can't be followed: {why}; need a smaller one")
+            raise ValueError("got a schema or grammar that no text fits; need one that some text fits")
+        raise ValueError(f"got a schema or grammar that can't be followed: {why}; need a smaller one")
 
 
 def _first_line(error: str) -> str:

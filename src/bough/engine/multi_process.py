@@ -10,9 +10,8 @@ share prefixes as they do in one process.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import partial
 from itertools import count
 
@@ -22,25 +21,12 @@ from bough.engine.decoder import Stats
 from bough.engine.engine import Completion, EngineFault, Request
 from bough.engine.engine_processes import EngineProcesses
 from bough.engine.generation import ROUNDS
+from bough.engine.replacement import Replacement, end_started
 from bough.engine.router import Router, Work
 from bough.engine.worker import EngineWorker, Job
-from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
+from bough.engine.worker_process import Call, Cancel, Compiling, Message, Renew, Scoring
+from bough.grammar import Grammar
 from bough.launch import OUTPUT, STARTS, LaunchError, in_background, in_event_loop, memory_note, retried
-
-
-@dataclass(slots=True, eq=False)
-class _Replacement:
-    """A process that starts, in a thread, in place of one that has ended.
-
-    Attributes:
-        worker: Set when it has started.
-        starts: As of `EngineWorker`.
-        outbox: Messages that it gets when it has started.
-    """
-
-    worker: "Future[EngineWorker]"
-    starts: int
-    outbox: list[Message] = field(default_factory=list[Message])
 
 
 class MultiProcessEngine:
@@ -67,7 +53,7 @@ class MultiProcessEngine:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._workers: list[EngineWorker] = []
-        self._starting: dict[int, _Replacement] = {}
+        self._starting: dict[int, Replacement] = {}
         try:
             self._workers.extend(self._start(index) for index in range(processes.count))
             for index in range(processes.count):
@@ -140,7 +126,8 @@ class MultiProcessEngine:
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
         """See `Engine.score`."""
-        return await self._score(prompt_tokens, continuation_tokens, temperature)
+        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
+        return await self._ask_one(scoring, tuple(prompt_tokens))
 
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
@@ -152,18 +139,12 @@ class MultiProcessEngine:
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...]
     ) -> Mapping[int, tuple[float, ...]]:
         """See `PerProcessScoring`; leaves out processes that start or are replaced meanwhile."""
-        workers = {index: worker for index, worker in enumerate(self._workers) if index not in self._starting}
-        found = await asyncio.gather(
-            *(self._score(prompt_tokens, continuation_tokens, 1.0, index) for index in workers), return_exceptions=True
-        )
-        scores = dict[int, tuple[float, ...]]()
-        for (index, worker), each in zip(workers.items(), found, strict=True):
-            if not isinstance(each, BaseException):
-                scores[index] = each
-            elif self._workers[index] is worker and index not in self._starting:
-                raise each
-        # Without any process, the one that starts first.
-        return scores or {0: await self._score(prompt_tokens, continuation_tokens, 1.0)}
+        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=1.0)
+        return await self._ask_each(scoring, tuple(prompt_tokens))
+
+    async def compile_grammar(self, grammar: Grammar, stop_tokens: Sequence[int]) -> None:
+        """See `CompilesGrammars.compile_grammar`: in each process, as any of them may get the completion."""
+        await self._ask_each(Compiling(grammar=grammar, stop_tokens=tuple(stop_tokens)), ())
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.load_weights`.
@@ -197,7 +178,7 @@ class MultiProcessEngine:
             self._let_go(index, fault)
         starting, self._starting = self._starting, {}
         for each in starting.values():
-            each.worker.add_done_callback(_end_started)
+            each.worker.add_done_callback(end_started)
         if self._watching is not None:
             self._watching.cancel()
         self._processes.close()
@@ -211,19 +192,29 @@ class MultiProcessEngine:
         if flying := len(self._waiting) + sum(len(worker.jobs) for worker in self._workers):
             raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
 
-    async def _score(
-        self,
-        prompt_tokens: tuple[int, ...],
-        continuation_tokens: tuple[int, ...],
-        temperature: float,
-        process: int | None = None,
-    ) -> tuple[float, ...]:
-        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
-        logprobs = await self._ask(scoring, Work(prompt=tuple(prompt_tokens), tokens=1, process=process))
-        assert not isinstance(logprobs, Completion)
-        return logprobs
+    async def _ask_each(self, request: Scoring | Compiling, prompt: tuple[int, ...]) -> Mapping[int, tuple[float, ...]]:
+        """The result of each process that serves requests; leaves out those that start or are replaced meanwhile."""
+        workers = {index: worker for index, worker in enumerate(self._workers) if index not in self._starting}
+        found = await asyncio.gather(
+            *(self._ask_one(request, prompt, index) for index in workers), return_exceptions=True
+        )
+        results = dict[int, tuple[float, ...]]()
+        for (index, worker), each in zip(workers.items(), found, strict=True):
+            if not isinstance(each, BaseException):
+                results[index] = each
+            elif self._workers[index] is worker and index not in self._starting:
+                raise each
+        # Without any process, the one that starts first.
+        return results or {0: await self._ask_one(request, prompt)}
 
-    async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
+    async def _ask_one(
+        self, request: Scoring | Compiling, prompt: tuple[int, ...], process: int | None = None
+    ) -> tuple[float, ...]:
+        result = await self._ask(request, Work(prompt=prompt, tokens=1, process=process))
+        assert not isinstance(result, Completion)
+        return result
+
+    async def _ask(self, request: Request | Scoring | Compiling, work: Work) -> Completion | tuple[float, ...]:
         if self._closed:
             raise EngineFault("the engine is closed; build a new one")
         self._listen(loop := asyncio.get_running_loop())
@@ -340,7 +331,7 @@ class MultiProcessEngine:
             return
         self._replaced += 1 + worker.replaced
         worker.replaced = 0
-        starting = _Replacement(in_background(partial(self._start, index), "bough-engine-start"), starts)
+        starting = Replacement(in_background(partial(self._start, index), "bough-engine-start"), starts)
         self._starting[index] = starting
         if in_event_loop():
             self._notify(index, starting)
@@ -349,7 +340,7 @@ class MultiProcessEngine:
                 starting.worker.result()
             self._started(index, starting)
 
-    def _notify(self, index: int, starting: _Replacement) -> None:
+    def _notify(self, index: int, starting: Replacement) -> None:
         """Have the present event loop take over a process when it has started."""
         loop = self._loop
 
@@ -361,7 +352,7 @@ class MultiProcessEngine:
 
         starting.worker.add_done_callback(started)
 
-    def _started(self, index: int, starting: _Replacement) -> None:
+    def _started(self, index: int, starting: Replacement) -> None:
         """Take over a process that has started, or fail the requests that wait for it."""
         if self._starting.get(index) is not starting:
             return
@@ -392,9 +383,3 @@ class MultiProcessEngine:
         for job in jobs.values():
             self._router.done(index)
             job.fail(EngineFault(f"{fault} (exit status {status}){note}"))
-
-
-def _end_started(started: "Future[EngineWorker]") -> None:
-    """End a process that has started after the engine was closed."""
-    if started.exception() is None:
-        started.result().end()

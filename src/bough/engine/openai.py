@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from bough.engine.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.engine import Completion, EngineFault, FinishReason, Request, refuse_grammar
 from bough.engine.messages import END, Messages, answered, conversation, offered
 from bough.piece import Above, AtLeast, NotEmpty, piece
 from bough.varying import constant
@@ -170,7 +170,8 @@ class OpenAiEngine:
         """See `Engine.generate`.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token or does not fit the API, or for top_probs.
+            ValueError: when the prompt leaves no room for a token or does not fit the API, or for top_probs or a
+                grammar.
             EngineFault: when the server rejects the request or all attempts fail; the message has a remedy.
         """
         prompt_tokens, context_tokens = len(request.prompt_tokens), self._config.context_tokens
@@ -184,6 +185,7 @@ class OpenAiEngine:
                 f"Sampling.top_probs: got {request.sampling.top_probs} and a server, which says nothing of "
                 "the raw distribution; need an engine in this process (Local)"
             )
+        refuse_grammar(request, "OpenAi")
         if self._config.api == "chat":
             return await self._chat(request)
         return await self._complete(request)

@@ -11,7 +11,7 @@ import httpx2
 from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor
 
-from bough.engine.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.engine import Completion, EngineFault, FinishReason, Request, refuse_grammar
 from bough.engine.vllm import Vllm
 from bough.engine.vllm_server import VllmServer
 from bough.varying import constant
@@ -128,10 +128,11 @@ class VllmEngine:
         The completion has the version of its first token, the oldest. With adapters all tokens have it.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token, or for top_probs.
+            ValueError: when the prompt leaves no room for a token, or for top_probs or a grammar.
             EngineFault: when the server fails or answers what is none; a dead or hung server is replaced.
         """
         prompt, sampling = request.prompt_tokens, request.sampling
+        refuse_grammar(request, "Vllm")
         if not 0 < len(prompt) < self._context_tokens:
             raise ValueError(
                 f"generate: got a prompt of {len(prompt)} tokens; need at least 1 and fewer than the context of "

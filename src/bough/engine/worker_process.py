@@ -16,12 +16,13 @@ import safetensors.torch
 import torch
 
 from bough.engine.decoder import Stats
-from bough.engine.engine import Busy, Completion, Engine, EngineFault, Replacing, Request
+from bough.engine.engine import Busy, CompilesGrammars, Completion, Engine, EngineFault, Replacing, Request
 from bough.engine.generation import LocalEngine
 from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.replicated_recipe import ReplicatedRecipe
 from bough.engine.sent_policy import SentPolicy
+from bough.grammar import Grammar
 from bough.launch import OUTPUT, receive_setup
 
 
@@ -35,11 +36,19 @@ class Scoring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compiling:
+    """A call of `CompilesGrammars.compile_grammar`, whose result is ()."""
+
+    grammar: Grammar
+    stop_tokens: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A request with an id."""
 
     call_id: int
-    request: Request | Scoring
+    request: Request | Scoring | Compiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,9 +226,13 @@ class _RequestServer:
         try:
             if isinstance(request, Request):
                 result = await engine.generate(request)
-            else:
+            elif isinstance(request, Scoring):
                 result = await engine.score(request.prompt_tokens, request.continuation_tokens, request.temperature)
-        except (EngineFault, ValueError) as error:
+            else:
+                result = ()
+                if isinstance(engine, CompilesGrammars):
+                    await engine.compile_grammar(request.grammar, request.stop_tokens)
+        except (EngineFault, ModuleNotFoundError, ValueError) as error:
             result = error
         except Exception as error:  # the parent waits for each call
             traceback.print_exc()

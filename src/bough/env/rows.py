@@ -14,6 +14,7 @@ from bough.env.hub_dataset import HubDataset
 from bough.env.row_files import FORMATS, json_line, read_row_file
 from bough.env.splits import instance_task, split_of
 from bough.hub import hub_repo
+from bough.nearest import close, suggest
 from bough.tree import Message, Task
 from bough.usercode.address import address_of, find_function
 from bough.usercode.json_file import parse_object
@@ -80,6 +81,11 @@ def place_of(source: RowSource, prompt: str = PROMPT) -> Lines:
             f"HubDataset(id={dataset.id!r}).rows(), or a path"
         )
     if isinstance(source, str | Path):
+        if not str(source) or "://" in str(source):
+            raise ValueError(
+                f"tasks: got {str(source)!r:.200}, which is no path; need {FORMATS}, or owner/name for a data set of "
+                "the hub; download a file of the web first"
+            )
         return str(Path(source).expanduser().resolve())
     if callable(source):
         return address_of(source)
@@ -107,8 +113,15 @@ def check_row_file(place: Lines, name: str) -> None:
     Raises:
         FileNotFoundError: when it does not.
     """
-    if isinstance(place, str) and _is_path(place) and not Path(place).is_file():
-        raise FileNotFoundError(f"{name}: got tasks={place!r}, which is no file; need {FORMATS}")
+    if isinstance(place, str) and _is_path(place) and not (path := Path(place)).is_file():
+        beside = [each.name for each in path.parent.iterdir() if each.is_file()] if path.parent.is_dir() else []
+        # A suffix alone is no similarity.
+        near = [each for each in close(path.name, beside) if close(path.stem, [Path(each).stem])]
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise FileNotFoundError(
+            f"{name}: got tasks={place!r}, which {what}; need {FORMATS}, or owner/name for a data set of the hub"
+            + (f"; {suggest(near)}" if near else "")
+        )
 
 
 def _is_path(place: str) -> bool:

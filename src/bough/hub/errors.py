@@ -72,8 +72,8 @@ def _refusal(error: BaseException, status: int, repo: HubRepo, endpoint: str, ca
         return f"without this revision ({status}); need a branch, a tag or a commit, as {page}/commits/main lists them"
     if isinstance(error, RepositoryNotFoundError):
         return (
-            f"which {endpoint} does not have ({status}); correct the name, write ./{repo.name} for a path, or for a "
-            f"private {repo.noun} {LOG_IN}"
+            f"{cached}, and which {endpoint} does not have ({status}); correct the name, write ./{repo.name} for "
+            f"a path, or for a private {repo.noun} {LOG_IN}"
         )
     if status in (401, 403):
         return f"to which {endpoint} refuses access ({status}); {LOG_IN}, with a valid token"

@@ -13,6 +13,7 @@ from bough.hub.errors import HubError, explained
 from bough.hub.listing import Listing, is_inside, read_listing, write_listing
 from bough.hub.progress import progress, say, size_text
 from bough.hub.repo import COMMIT, HubRepo
+from bough.nearest import close, suggest
 from bough.units import number_of
 
 Select: TypeAlias = Callable[[Listing, str], Sequence[str]]
@@ -154,10 +155,17 @@ def _what_is_cached(repo: HubRepo, names: Sequence[str]) -> str:
     """What the cache has of a model or data set, for messages."""
     cached = _cached(repo)
     if cached is None:
-        return f"which is not in the cache, {_cache()}"
+        near = close(repo.name, _cached_names(repo))
+        return f"which is not in the cache, {_cache()}" + (f" ({suggest(near)})" if near else "")
     missing = _missing(cached, names)
     lack = f"lacks {len(missing)} of {len(names)} files, such as {missing[0]}" if missing else "is not whole"
     return f"whose copy in the cache, {cached}, {lack}"
+
+
+def _cached_names(repo: HubRepo) -> list[str]:
+    """The names of the models, or data sets, that the cache has."""
+    folders = sorted(_cache().glob(f"{repo.kind}s--*--*"))
+    return [each.name.removeprefix(f"{repo.kind}s--").replace("--", "/", 1) for each in folders]
 
 
 def _revision(repo: HubRepo) -> dict[str, Any]:

@@ -176,10 +176,15 @@ async def compile_grammar(engine: Engine, prompt: Prompt) -> None:
     """Compile the grammar of a prompt beside the engine's other work, within bounds, where the engine can.
 
     Raises:
+        ApiError: 400 when llguidance is missing.
         ValueError: when it can't be read, or is too large or late.
+        EngineFault: when the engine fails.
     """
     if prompt.grammar is not None and isinstance(engine, CompilesGrammars):
-        await engine.compile_grammar(prompt.grammar, prompt.stop_tokens)
+        try:
+            await engine.compile_grammar(prompt.grammar, prompt.stop_tokens)
+        except ModuleNotFoundError as missing:
+            raise ApiError(400, str(missing), code="grammar_unavailable") from missing
 
 
 class EngineSession:

@@ -64,6 +64,38 @@ def logs(completions: Sequence[str], log_metric: Any, log_extra: Any) -> list[fl
     return [0.5]
 
 
+def logs_too(completions: Sequence[str], log_metric: Any) -> list[float]:
+    log_metric("letters", 1)
+    return [0.5]
+
+
+def logs_shout(completions: Sequence[str], log_extra: Any) -> list[float]:
+    log_extra("shout", ["A"])
+    return [0.5]
+
+
+def logs_correct(completions: Sequence[str], log_metric: Any) -> list[float]:
+    log_metric("correct", 1)
+    return [0.5]
+
+
+def logs_none(completions: Sequence[str], log_metric: Any) -> list[float]:
+    log_metric("none", 1)
+    return [0.5]
+
+
+def logs_twice(completions: Sequence[str], log_metric: Any) -> list[float]:
+    for length in (1, 2):
+        log_metric("letters", length)
+    return [0.5]
+
+
+def shouts_twice(completions: Sequence[str], log_extra: Any) -> list[float]:
+    for word in ("A", "B"):
+        log_extra("shout", [word])
+    return [0.5]
+
+
 def logs_nan(completions: Sequence[str], log_metric: Any) -> list[float]:
     log_metric("letters", float("nan"))
     return [0.5]
@@ -237,14 +269,39 @@ def test_what_a_function_logs_is_checked() -> None:
             reward("1", function)
 
 
+def test_a_logged_value_replaces_no_other_one() -> None:
+    for functions, message in (
+        ((logs, logs_too), "got the metric 'letters' of logs_too beside that of logs; need a name each; rename one in"),
+        ((logs, logs_shout), "got the extra 'shout' of logs_shout beside that of logs; need a name each"),
+        ((correct, logs_correct), "got the metric 'correct' of logs_correct beside the reward of that function"),
+        ((none, correct, logs_none), "got the metric 'none' of logs_none beside the reward of that function"),
+        ((logs_twice,), "got 'letters' as a second log_metric in the reward function logs_twice .*each name once"),
+        ((shouts_twice,), "got 'shout' as a second log_extra in the reward function shouts_twice .*each name once"),
+    ):
+        with pytest.raises(EnvFault, match=message):
+            reward("1", *functions, **({"success": functions[-1]} if len(functions) > 1 else {}))
+
+
 def test_no_rows_a_missing_file_and_equal_rows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="tasks: got no rows; need at least one"):
         prompts_env(tasks=[], reward=simple)
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(ValueError, match="prompts: got no rows of tasks; need at least one"):
         prompts_env(tasks=tmp_path / "empty.jsonl", reward=simple).tasks("train", 0, 0)
-    with pytest.raises(FileNotFoundError, match=r"got tasks='.*gone.jsonl', which is no file; need a file of JSON"):
-        prompts_env(tasks=tmp_path / "gone.jsonl", reward=simple).check_files()
+    for place, message in (
+        (
+            tmp_path / "gone.jsonl",
+            r"got tasks='.*gone.jsonl', which does not exist; need a file of JSON .* of the hub$",
+        ),
+        (tmp_path / "emty.jsonl", r"emty.jsonl', which does not exist; .*of the hub; did you mean 'empty.jsonl'\?$"),
+        (tmp_path, "which is a folder; need a file of JSON"),
+        ("gsm8k", "which does not exist; need a file .* or owner/name for a data set of the hub"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            prompts_env(tasks=place, reward=simple).check_files()
+    for place in ("", "https://host/tasks.jsonl"):
+        with pytest.raises(ValueError, match=f"tasks: got {place!r}, which is no path; need a file of JSON"):
+            prompts_env(tasks=place, reward=simple)
     prompts_env(tasks=ROWS, reward=simple).check_files()
     one, two = sorted(task.id for task in prompts_env(tasks=ROWS[:1] * 2, reward=simple).tasks("train", 2, 0))
     assert two == f"{one}-2"

@@ -1,11 +1,11 @@
 """Prompts and reward functions as an environment: one prompt, one answer."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from bough.env.env import Branching, EnvFault, Split, State, Step
 from bough.env.hub_dataset import HubDataset
@@ -17,6 +17,8 @@ from bough.piece import NotEmpty, piece
 from bough.tree import REWARD_PARTS, Outcome, Task, copied_fields
 from bough.usercode.address import address_of, find_function
 from bough.usercode.loop import synchronous
+
+Logged = TypeVar("Logged")
 
 LOGGED = "logged"
 """The key of `Step.info` with the values that reward functions logged for an answer."""
@@ -195,10 +197,35 @@ class PromptsEnv:
         """The rewards of several functions, and what functions logged."""
         own = {each.name: score.value for each, score in zip(self._functions, scores, strict=True)}
         parts = {name: float(value) for name, value in own.items() if value is not None and len(own) > 1}
-        logged: Mapping[str, float] = {name: float(value) for each in scores for name, value in each.metrics.items()}
-        extra = {name: value for each in scores for name, value in each.extra.items()}
+        names = own if len(own) > 1 else ()
+        logged = self._logged("metric", [each.metrics for each in scores], names)
+        extra = self._logged("extra", [each.extra for each in scores])
         info: dict[str, object] = {REWARD_PARTS: {**logged, **parts}} if logged or parts else {}
         return info | ({LOGGED: extra} if extra else {})
+
+    def _logged(
+        self, what: str, logged: Sequence[Mapping[str, Logged]], names: Iterable[str] = ()
+    ) -> dict[str, Logged]:
+        """What each function logged, in one mapping.
+
+        Args:
+            what: "metric" or "extra".
+            logged: What each function logged, by name.
+            names: The names of rewards, which no metric may have.
+
+        Raises:
+            EnvFault: when two values have one name, so that one would replace the other.
+        """
+        found, owner = dict[str, Logged](), dict.fromkeys(names, "the reward of that function")
+        for function, own in zip(self._functions, logged, strict=True):
+            for name, value in own.items():
+                if name in owner:
+                    raise EnvFault(
+                        f"{self.name}: got the {what} {name!r} of {function.name} beside {owner[name]}; need a name "
+                        f"each; rename one in log_{what}, such as {f'{function.name}/{name}'!r}"
+                    )
+                found[name], owner[name] = value, f"that of {function.name}"
+        return found
 
 
 def prompts_env(

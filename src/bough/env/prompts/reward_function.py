@@ -89,12 +89,11 @@ class RewardFunction:
         completion = answer if isinstance(prompt, str) else [{"role": "assistant", "content": answer}]
 
         def log_metric(name: object, value: object) -> None:
-            metrics[self._logged_name("log_metric", name)] = float(
-                reward_number(value, self.function, "as a metric of")
-            )
+            number = float(reward_number(value, self.function, "as a metric of"))
+            metrics[self._new_name("log_metric", name, metrics)] = number
 
         def log_extra(name: object, values: object) -> None:
-            extra[self._logged_name("log_extra", name)] = self._only(values, "for log_extra in")
+            extra[self._new_name("log_extra", name, extra)] = self._only(values, "for log_extra in")
 
         given |= {"prompts": [prompt], "completions": [completion]}
         given |= {"log_metric": log_metric, "log_extra": log_extra}
@@ -119,7 +118,10 @@ class RewardFunction:
             raise wrong_result(cast("object", values), self.function, need, what)
         return found[0]
 
-    def _logged_name(self, function: str, name: object) -> str:
+    def _new_name(self, function: str, name: object, logged: Mapping[str, object]) -> str:
+        """A name under which a call of `log_metric` or `log_extra` keeps its value."""
+        if isinstance(name, str) and name in logged:
+            raise wrong_result(name, self.function, "each name once for an answer", f"as a second {function} in")
         if isinstance(name, str) and name:
             return name
         raise wrong_result(
