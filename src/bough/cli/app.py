@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
+from bough.cli.list_command import list_pieces
 from bough.cli.result_commands import measure_data, show_report, show_rewards, view_in_browser
 
 app = typer.Typer(
@@ -365,25 +366,7 @@ def plan_cluster(
     print_plan(run, cluster, size, devices=devices, batches=batches, seed=seed, as_json=json, calibrate=calibrate)
 
 
-@app.command("list")
-@explained
-def list_pieces(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="What to show: a group, a piece, a method, a world, a word of its line; or systems."),
-    ] = None,
-) -> None:
-    """Methods, worlds, recipes and pieces; with a name one group, or one piece with its fields; `systems` by paper.
-
-    bough list entropy
-    """
-    from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
-    from bough.cli.systems import show_systems
-
-    if name == "systems":
-        typer.echo(show_systems())
-    else:
-        typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))
+app.command("list")(list_pieces)
 
 
 @app.command()
