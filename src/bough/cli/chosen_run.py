@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bough.cli.find import default_world, find_policy, find_run, is_run_directory, refuse_arguments
 from bough.cli.functions import names
@@ -19,6 +20,26 @@ CHANGE = re.compile(r"[\w.]+=")
 """The beginning of a change, which no method has."""
 
 
+def choose(method: str | None, changes: Sequence[str], **options: Any) -> "Choice":
+    """What the arguments name; paths are absolute, as the run may start in another folder.
+
+    Args:
+        method: The first argument, which may be a change where a file has the settings.
+        changes: The others.
+        options: The other fields of `Choice`.
+    """
+    if method is not None and CHANGE.match(method):
+        method, changes = None, [method, *changes]
+    if method is not None and method not in names("methods", "recipes"):
+        path = Path(method).expanduser()
+        method = str(path.absolute()) if is_run_directory(path) else method
+    policy, config = options.pop("policy"), options.pop("config")
+    if policy is not None and (path := Path(policy).expanduser()).exists():
+        policy = str(path.absolute())
+    config = None if config is None else config.expanduser().absolute()
+    return Choice(method=method, changes=changes, policy=policy, config=config, **options)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """What the arguments of `bough train` name.
@@ -31,7 +52,7 @@ class Choice:
         config: The TOML file of settings.
         library: The library whose defaults come first.
         quick: Whether the run is shrunk before `changes`.
-        out: The folder of run directories.
+        out: The folder of run directories, absolute.
     """
 
     method: str | None
@@ -43,19 +64,11 @@ class Choice:
     quick: bool
     out: Path
 
-    def begins_with_change(self) -> "Choice":
-        """The same choice, where the first argument is a change and no method."""
-        if self.method is None or not CHANGE.match(self.method):
-            return self
-        return replace(self, method=None, changes=[self.method, *self.changes])
-
     @property
     def directory(self) -> Path | None:
         """The run directory that `method` names."""
-        if self.method is None or self.method in names("methods", "recipes"):
-            return None
-        path = Path(self.method).expanduser()
-        return path if is_run_directory(path) or (path / "config.json").is_file() else None
+        path = None if self.method is None else Path(self.method)
+        return path if path is not None and path.is_absolute() and is_run_directory(path) else None
 
     def folder(self) -> AbstractContextManager[object]:
         """The folder in which the run starts: that in which the run started whose settings it takes."""
@@ -72,22 +85,23 @@ class Choice:
         Raises:
             ConfigError: when an argument names nothing, or the arguments do not fit together.
         """
-        tables = None if self.config is None else read_tables(self.config, "--config")
-        run = self._from_tables(tables)
+        run = self._whole(None if self.config is None else read_tables(self.config, "--config"))
         if self.quick:
             run = shrink(run)
         refuse_arguments(None if self.directory else self.method, self.changes)
         made = override(run, self.changes)
         return self._named(made) if made.name == run.name else made
 
-    def _from_tables(self, tables: Mapping[str, object] | None) -> Run:
+    def _whole(self, tables: Mapping[str, object] | None) -> Run:
         if self.method is None and tables is None:
             raise ConfigError("got no METHOD; need a method (`bough list methods`), a run directory, or --config FILE")
         if self.method is None or self.directory is not None:
             what = self.method or f"--config {self.config}"
             if self.on is not None:
                 raise ConfigError(f"--on {self.on}: {what} has a world of its own; need a method, or no --on")
-            run = from_toml(tables or {}, Run) if self.directory is None else load_run(RunDirectory.open(self.directory))
+            run = (
+                from_toml(tables or {}, Run) if self.directory is None else load_run(RunDirectory.open(self.directory))
+            )
             run = run if self.policy is None else run.replace(world=find_policy(self.policy)(run.world))
         else:
             run = find_run(self.method, self.on, self.policy)

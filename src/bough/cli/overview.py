@@ -34,7 +34,5 @@ def show_counts() -> str:
         rows = [cells[place : place + 4] for place in range(0, len(cells), 4)]
         for place, row in enumerate(rows):
             lines.append(f"{'' if place else shelf:10}" + "".join(f"{cell:17}" for cell in row).rstrip())
-    shown = [
-        f"{command} {name:9} {what.format(systems=len(systems()))}" for command, name, what in EXAMPLES
-    ]
+    shown = [f"{command} {name:9} {what.format(systems=len(systems()))}" for command, name, what in EXAMPLES]
     return "\n".join([*lines, "", *shown])

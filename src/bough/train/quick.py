@@ -25,6 +25,9 @@ MOST: Mapping[str, int] = {
 WARMUP: Mapping[str, int] = {"demonstrations": 6, "epochs": 2, "stages": 2}
 """The most of each setting of a warm-up, and of those after it (`then`)."""
 
+UNLIMITED = ("limits.tree_turns",)
+"""The settings of which None is no limit."""
+
 
 def quick(run: Run) -> Run:
     """A run with at most the numbers of `MOST` and `WARMUP`; smaller ones stay, and so do schedules.
@@ -32,13 +35,14 @@ def quick(run: Run) -> Run:
     A setting that a method needs larger, such as the size of a tournament, stays too. The run learns nothing: it shows
     that the pieces work together.
     """
-    field = "warmup"
     most = dict(MOST)
     for part in run.world.warmup.parts():
         most |= {f"{part}.{name}": number for name, number in WARMUP.items()}
     for field, number in most.items():
         now = _now(run, field)
-        if isinstance(now, bool) or not (isinstance(now, int) and now > number or field in UNLIMITED and now is None):
+        if isinstance(now, bool) or not (
+            (isinstance(now, int) and now > number) or (field in UNLIMITED and now is None)
+        ):
             continue
         try:
             smaller = override(run, [f"{field}={number}"])
@@ -49,10 +53,10 @@ def quick(run: Run) -> Run:
     return run
 
 
-UNLIMITED = ("limits.tree_turns",)
-"""The settings of which None is no limit."""
-
-
 def _now(run: Run, field: str) -> object:
     """The value of a field; None where there is none, such as the number of episodes of a search."""
-    return reduce(lambda value, name: getattr(value, name, None), full_path(run, field), run)
+    return reduce(_part, full_path(run, field), run)
+
+
+def _part(value: object, name: str) -> object:
+    return getattr(value, name, None)
