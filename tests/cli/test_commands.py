@@ -24,8 +24,8 @@ from bough.view import Live
 def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     out = bough("train", f"{SMALL}:run", *ONE_STEP, "name=mine", folder=tmp_path).fine()
     assert out.endswith("report: runs/mine/report.html\n")
-    assert "warmup 1/1" in out
-    assert "rl 1/1" in out
+    assert "step 1/2 (warm-up)  " in out
+    assert "step 2/2  train" in out
     assert bough("resume", "runs/mine", folder=tmp_path).fine().endswith("report: runs/mine/report.html\n")
     out = bough("eval", "runs/mine", "evaluation.tasks.count=3", folder=tmp_path).fine()
     line = r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), mean episode length [\d.]+ turns"

@@ -35,7 +35,7 @@ EPOCHS, STEPS = 2, 4
 EVALUATED_AT = 0.5
 """Temperature of held-out episodes here."""
 
-SOLVED = "ended after step 2 of 4: every path of the last 2 batches succeeded, so nothing is left to learn"
+SOLVED = "ended after step 4 of 6: every path of the last 2 batches succeeded, so nothing is left to learn"
 
 fault: dict[str, int] = {}
 """By kind: from which version of the policy on something is broken."""
@@ -367,7 +367,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS
-    assert f"stopped after warm-up epoch {EPOCHS} of {EPOCHS}; its checkpoint and" in capsys.readouterr().out
+    assert f"stopped after step {EPOCHS} of {EPOCHS + STEPS} (warm-up); its checkpoint and" in capsys.readouterr().out
     assert all(np.isfinite(weight).all() for weight in weights(directory).values())
 
 
@@ -401,7 +401,7 @@ def test_a_finished_run_is_not_built_again(
         assert resume(directory.path, ["health.dead_batches=9"], terminal=False).report == directory.report
     out = capsys.readouterr().out
     assert out == (
-        f"small: {EPOCHS} warm-up epochs + 1 step\nchanged: health.dead_batches=9\n"
+        f"small: {EPOCHS + 1} steps, the warm-up's {EPOCHS} epochs first\nchanged: health.dead_batches=9\n"
         "already finished; add steps=N to continue\n"
     )
     final = weights(directory)

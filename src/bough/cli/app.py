@@ -16,21 +16,25 @@ from bough.version import __version__
 
 app = typer.Typer(
     name="bough",
-    help="Train language-model agents by policy optimization over trajectory trees.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 
 
-@app.callback()
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version, and stop.", is_eager=True)] = False,
-) -> None:
-    """Options before a command."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"bough {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Train language-model agents by policy optimization over trajectory trees."""
 
 
 app.command("train")(train)

@@ -15,8 +15,8 @@ def train(
     method: Annotated[
         str | None,
         typer.Argument(
-            help="A method or recipe (see `bough list`), 'dapo(high=0.3)', path/to/file.py:function, or a run directory, "
-            "whose settings make a new run; none with --config of a whole run.",
+            help="A method or recipe (see `bough list`), 'dapo(high=0.3)', path/to/file.py:function; or a run "
+            "directory, for a new run of its settings; none with --config of a whole run.",
             autocompletion=complete_method,
         ),
     ] = None,
@@ -33,7 +33,7 @@ def train(
         Path | None, typer.Option(help="A TOML file of settings: of a whole run, as `bough show` writes, or some.")
     ] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="A TOML file; its table [execution] sets where processes run.")
+        Path | None, typer.Option(help="A TOML file; its table \\[execution] sets where processes run.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
     library: Like = None,

@@ -40,9 +40,8 @@ def quick(run: Run) -> Run:
         most |= {f"{part}.{name}": number for name, number in WARMUP.items()}
     for field, number in most.items():
         now = _now(run, field)
-        if isinstance(now, bool) or not (
-            (isinstance(now, int) and now > number) or (field in UNLIMITED and now is None)
-        ):
+        larger = isinstance(now, int) and not isinstance(now, bool) and now > number
+        if not larger and not (now is None and field in UNLIMITED):
             continue
         try:
             smaller = override(run, [f"{field}={number}"])

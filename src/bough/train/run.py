@@ -289,11 +289,13 @@ class Run:
         return "train" if CRITIC in needs_of(self.loss) or regularises(self.loss) else "count"
 
     def named_step(self, step: int) -> str:
-        """A step as the display numbers it; metrics and checkpoints count warm-up epochs too."""
-        epochs, steps = self.warmup_steps, self.world.schedule.steps
-        if 0 < step <= epochs:
-            return f"warm-up epoch {step} of {epochs}"
-        return f"step {max(0, step - epochs)} of {steps}" + (f" (checkpoint {step})" if epochs else "")
+        """A step and the last one, counted as in metrics, files and checkpoints: epochs of the warm-up are steps."""
+        return f"step {step} of {self.last_step}" + (" (warm-up)" if 0 < step <= self.warmup_steps else "")
+
+    @property
+    def last_step(self) -> int:
+        """The number of the last step: the epochs of the warm-up, and `steps` more."""
+        return self.warmup_steps + self.world.schedule.steps
 
     @property
     def warmup_steps(self) -> int:

@@ -54,7 +54,7 @@ def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     first, last = min(results), max(results)
     named = {first: "after warm-up" if run.world.warmup.imitates else "before training"}
     if last != first:
-        ended = last == run.warmup_steps + run.world.schedule.steps
+        ended = last == run.last_step
         named[last] = "after training" if ended else f"after {run.named_step(last)}"
     return tuple(_panel(label, results[step]) for step, label in named.items())
 
