@@ -198,7 +198,7 @@ def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_pa
         "success"
         in bough("search", run, "BestOf(n=2)", "evaluation.tasks.count=1", "--out", "found", folder=away).fine()
     )
-    exported = ("export", run, "values.jsonl", "--what", "values", "credit=Searched(head=value)", "filters=[]")
+    exported = ("export", run, "--out", "values.jsonl", "--what", "values", "credit=Searched(head=value)", "filters=[]")
     bough(*exported, "--trees", "found/trees", folder=away).fine()
     assert (away / "values.jsonl").is_file()
     assert sorted(path.name for path in home.iterdir() if path.name != "__pycache__") == sorted(

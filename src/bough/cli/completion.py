@@ -27,7 +27,7 @@ def complete_listed(begun: str) -> list[str]:
 
 def complete_run(begun: str) -> list[str]:
     """Run directories whose path begins with a text: those in the folder that it names, or in `runs/`."""
-    folder = Path(begun).parent if "/" in begun else Path("runs")
+    folder = Path(begun.rpartition("/")[0] if "/" in begun else "runs")
     found = sorted(str(each.parent) for each in folder.expanduser().glob("*/config.json"))
     return [each for each in found if each.startswith(begun)]
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import reduce
 from pathlib import Path
@@ -71,14 +72,10 @@ def _plain(value: object, annotation: Any, where: str) -> object:
     plain = dump(value)
     native = [] if plain is None else [_native(value)]
     quoted = ["none" if plain is None else repr(plain) if isinstance(plain, str) else json.dumps(plain)]
-    for form in (*native, *quoted):
-        try:
-            found = None if _lacks_form(form) else [read_entry(annotation, form, None, where)]
-        except ConfigError:
-            continue
-        # A number that is 1 in Python is 1.0 after a field of floats has read it.
-        if found == [value] and dump(found[0]) == plain:
-            return form
+    for form in (form for form in (*native, *quoted) if not _has_none(form)):
+        with suppress(ConfigError):
+            if dump(read_entry(annotation, form, None, where)) == plain:
+                return form
     raise ConfigError(f"{where}: got {value!r:.100}, for which TOML has no form; give the run this setting by a change")
 
 
@@ -91,11 +88,11 @@ def _native(value: object) -> object:
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
 
 
-def _lacks_form(value: object) -> bool:
-    """Whether a value has None in it, which TOML has not."""
+def _has_none(value: object) -> bool:
+    """Whether None is in a value: TOML has no such value."""
     if isinstance(value, Mapping):
-        return any(map(_lacks_form, cast("Mapping[str, object]", value).values()))
-    return value is None or (isinstance(value, list) and any(map(_lacks_form, cast("list[object]", value))))
+        return any(map(_has_none, cast("Mapping[str, object]", value).values()))
+    return value is None or (isinstance(value, list) and any(map(_has_none, cast("list[object]", value))))
 
 
 def _lines(table: _Table, path: tuple[str, ...]) -> Iterator[str]:
