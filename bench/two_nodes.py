@@ -223,7 +223,7 @@ def restart(nodes: Nodes) -> None:
     """After `torchrun`."""
     nodes.open(str(RENDEZVOUS), KERNEL)
     ranks = nodes.torchrun("resume runs/ranks", "steps=10", restarts=3)
-    ranks[0].until("rl 4/", nodes.limit_s)
+    ranks[0].until("step 5/", nodes.limit_s)
     for pid in nodes.two.processes():
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"resume" in command and b"torch.distributed.run" not in command:
@@ -266,7 +266,7 @@ def neighbour(nodes: Nodes) -> None:
         f"{' '.join(map(shlex.quote, RUN))}",
         BOUGH_BIND=nodes.one.address,
     )
-    run.until("rl 2/", nodes.limit_s)
+    run.until("step 3/", nodes.limit_s)
     scraped = nodes.two.start(f"{sys.executable} -c {shlex.quote(READ)} http://node1:{METRICS}/metrics")
     scraped.status(nodes.limit_s)
     seen = 'bough_step{metric="step",run="alone"}' in scraped.output
@@ -275,7 +275,7 @@ def neighbour(nodes: Nodes) -> None:
     nodes.check("a neighbour's garbage at each open port: the run ends with 0", run.status(nodes.limit_s) == 0, run)
     nodes.open(str(RENDEZVOUS), KERNEL)
     ranks = nodes.torchrun("train grpo --on sokoban", "name=beside", "steps=4", *RUN)
-    ranks[0].until("rl 1/", nodes.limit_s)
+    ranks[0].until("step 2/", nodes.limit_s)
     garbage(nodes)
     statuses = [each.status(nodes.limit_s) for each in ranks]
     nodes.check(f"the same with ranks: statuses {statuses} (a neighbour may stop a run)", statuses[0] != 124, *ranks)

@@ -60,7 +60,7 @@ def test_a_full_disk(bough: Bough, disk: Disk, tmp_path: Path) -> None:
     disk.resize(20000)
     epochs = 10
     at = latest.checkpoint.step
-    told = f"step {at - epochs} of 12 (checkpoint {at})" if at > epochs else f"warm-up epoch {at} of {epochs}"
+    told = f"step {at} of {epochs + 12}" + (" (warm-up)" if at <= epochs else "")
     assert f"resumed after {told}\n" in bough("resume", run, folder=tmp_path).fine()
     whole = bough("train", f"{SMALL}:run", *LONG, "name=whole", folder=tmp_path)
     assert whole.status == 0
@@ -103,7 +103,7 @@ def test_a_checkpoint_that_is_cut_off(bough: Bough, tmp_path: Path) -> None:
     assert re.search(
         r"skipped the damaged checkpoint step_000004: policy.safetensors has 5,000 bytes; need [\d,]+", out
     )
-    assert "resumed after step 1 of 2" in out
+    assert "resumed after step 3 of 4" in out
     assert (run / "final" / "model.safetensors").read_bytes() == final
     assert Checkpoints(directory=run / "checkpoints").latest().skipped == ()
 

@@ -239,7 +239,7 @@ SEEN_AT_ONCE = [
     (("resume", 300 * "x"), USAGE, f"error: cannot use {300 * 'x'}/config.json: file name too long; check the path"),
     (("resume", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("eval", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
-    (("export", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
+    (("export", "nowhere", "--out", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
     (("search", "no/run", "mcts()"), FAILED, "no/run: got a folder that does not exist; need one that"),
     (("train", "arena_rl", "topology=swis"), USAGE, "topology: got 'swis'; need 'anchor', 'round_robin', "),
     (

@@ -193,12 +193,12 @@ def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_pa
     run = os.path.relpath(home / "runs" / "small", away)
     # A process of its own: one in which the project was imported has it, wherever its files are.
     assert command("eval", run, "workers=1", folder=away).wait().fine().startswith("step 2: success ")
-    assert "resumed after step 1 of 2 (checkpoint 2)" in bough("resume", run, "steps=2", folder=away).fine()
+    assert "resumed after step 2 of 3" in bough("resume", run, "steps=2", folder=away).fine()
     assert (
         "success"
         in bough("search", run, "BestOf(n=2)", "evaluation.tasks.count=1", "--out", "found", folder=away).fine()
     )
-    exported = ("export", run, "values.jsonl", "--what", "values", "credit=Searched(head=value)", "filters=[]")
+    exported = ("export", run, "--out", "values.jsonl", "--what", "values", "credit=Searched(head=value)", "filters=[]")
     bough(*exported, "--trees", "found/trees", folder=away).fine()
     assert (away / "values.jsonl").is_file()
     assert sorted(path.name for path in home.iterdir() if path.name != "__pycache__") == sorted(

@@ -102,7 +102,7 @@ def _check_sh(block: Block, page: Path) -> None:
             continue
         where = f"{page.name}, line {block.line}: {line}"
         if words[0] == "bough":
-            _check_bough(words[1:])
+            _check_bough(words[1 : words.index(">") if ">" in words else None])
         elif words[0] == "make":
             assert all(re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M) for target in words[1:]), where
         for word in words:
@@ -114,7 +114,8 @@ def _check_bough(words: list[str]) -> None:
     """Raise when a command has an unknown option, method, world, policy or field."""
     command = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
     given = command.make_context(words[0], words[1:]).params
-    if "method" in given:
+    # Settings of a file or of a run are those of whoever reads the page.
+    if "method" in given and not given.get("config") and not str(given["method"]).startswith("runs/"):
         method, on, policy = (_place(given[name]) for name in ("method", "on", "policy"))
         assert method is not None
         override(find_run(method, on, policy), given["changes"] or [])

@@ -367,7 +367,7 @@ def test_a_log_is_imitated(field: str, run: RunDirectory, tmp_path: Path) -> Non
 
 def test_the_commands(run: RunDirectory, tmp_path: Path) -> None:
     out = tmp_path / "chats.jsonl"
-    ran = CliRunner().invoke(app, ["export", str(run.path), str(out), "--what", "conversations"])
+    ran = CliRunner().invoke(app, ["export", str(run.path), "--out", str(out), "--what", "conversations"])
     assert ran.output.splitlines()[-1] == f"conversations: 12 in {out}"
     with pytest.raises(StoreError, match="got no files of trees"):
         export(run.path, what="conversations", trees=tmp_path / "none")

@@ -226,17 +226,19 @@ def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_p
 
 def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     out = tmp_path / "good.jsonl"
-    asked = ["export", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
+    asked = ["export", str(full.path), "--out", str(out), "--what", "examples", "--messages", "credit=Process()"]
     said = CliRunner().invoke(app, asked)
     assert said.exit_code == 0, said.output
     assert re.search(r"\d+ left out: turns without a positive advantage", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
-    few = CliRunner().invoke(app, ["export", str(full.path), str(out), "--edits", "99"])
+    few = CliRunner().invoke(app, ["export", str(full.path), "--out", str(out), "--min-edit-distance", "99"])
     assert "1 left out: its sides are too similar" in few.output
-    back = CliRunner().invoke(app, ["export", str(full.path), str(out), "--what", "revisions"])
+    back = CliRunner().invoke(app, ["export", str(full.path), "--out", str(out), "--what", "revisions"])
     assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
     assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["export", "--help"]).output
-    wrong = CliRunner().invoke(app, ["export", str(full.path), str(tmp_path / "none.jsonl"), "--what", "pears"])
+    wrong = CliRunner().invoke(
+        app, ["export", str(full.path), "--out", str(tmp_path / "none.jsonl"), "--what", "pears"]
+    )
     assert wrong.exit_code == 2
     assert not (tmp_path / "none.jsonl").exists()
 

@@ -70,7 +70,7 @@ def _modules_after(statement: str) -> set[str]:
         ),
         pytest.param(EVERY_METHOD, HEAVY, id="every method made, changed, checked, written and read"),
         ("import bough.cli.app", {"torch", "transformers"}),
-        ("from bough.cli.catalogue import show_all; show_all()", {"torch", "transformers"}),
+        ("from bough.cli.overview import show_counts; show_counts()", {"torch", "transformers"}),
     ],
 )
 def test_imports_are_light(statement: str, absent: set[str]) -> None:

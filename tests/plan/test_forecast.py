@@ -353,21 +353,23 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
     start(small_run().replace(name="one", steps=2), tmp_path / "runs", terminal=False)
     lines = ["[devices]", *(f"{name} = {json.dumps(value)}" for name, value in H100.items())]
     (tmp_path / "h100.toml").write_text("\n".join(lines))
-    out = bough("plan", "one", "--cluster", "h100.toml", "--devices", "1,8", folder=tmp_path).fine()
+    out = bough("plan", "one", "--cluster", "h100.toml", "--devices", "1", "--devices", "8", folder=tmp_path).fine()
     for words in ("the model of one", "H100 SXM", "KV cache, GiB", "bottleneck", "cost of 1,000 episodes", "SIMULATED"):
         assert words in out
     out = bough("plan", "one", "--cluster", "h100.toml", "--devices", "1", "--calibrate", "one", folder=tmp_path).fine()
     assert re.search(r"Efficiencies of one.*\[efficiency\].*\nlearner = \S+\nengine = \S+\npass_s = ", out, re.DOTALL)
-    out = bough("plan", "runs/one", "--cluster", "h100.toml", "--json", folder=tmp_path).fine()
-    found = json.loads(out)
+    bough("plan", "runs/one", "--cluster", "h100.toml", "--out", "plan.json", folder=tmp_path).fine()
+    found = json.loads((tmp_path / "plan.json").read_text())
+    own = ("plan", "one", "--cluster", "h100.toml", "--out", "runs/one/config.json")
+    assert "a place of the run runs/one itself" in bough(*own, folder=tmp_path).error(1)
     assert [each["devices"] for each in found] == [1, 8, 64, 512]
     assert all(each["simulated"] and each["episodes_per_hour"] > 0 for each in found)
     (tmp_path / "own.toml").write_text('[devices]\nkind = "measured"\ncount = 2\nmemory_gib = 4\n')
     assert "measured" in bough("plan", "one", "--cluster", "own.toml", folder=tmp_path).fine()
     alone = ("plan", "one", "--cluster", "own.toml", "--calibrate", "one")
     assert "got runs with 1 and 1 ranks" in bough(*alone, folder=tmp_path).error(2)
-    wrong = ("plan", "one", "--cluster", "h100.toml", "--devices", "8;9")
-    assert "--devices: got '8;9'; need whole numbers" in bough(*wrong, folder=tmp_path).error(2)
+    wrong = ("plan", "one", "--cluster", "h100.toml", "--devices", "0")
+    assert "--devices: got 0; need 1 to" in bough(*wrong, folder=tmp_path).error(2)
     assert "need a TOML file" in bough("plan", "one", "--cluster", "none.toml", folder=tmp_path).error(2)
     assert "a folder that does not exist" in bough("plan", "two", "--cluster", "h100.toml", folder=tmp_path).error(1)
 

@@ -35,7 +35,7 @@ EPOCHS, STEPS = 2, 4
 EVALUATED_AT = 0.5
 """Temperature of held-out episodes here."""
 
-SOLVED = "ended after step 2 of 4: every path of the last 2 batches succeeded, so nothing is left to learn"
+SOLVED = "ended after step 4 of 6: every path of the last 2 batches succeeded, so nothing is left to learn"
 
 fault: dict[str, int] = {}
 """By kind: from which version of the policy on something is broken."""
@@ -369,7 +369,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS
-    assert f"stopped after warm-up epoch {EPOCHS} of {EPOCHS}; its checkpoint and" in capsys.readouterr().out
+    assert f"stopped after step {EPOCHS} of {EPOCHS + STEPS} (warm-up); its checkpoint and" in capsys.readouterr().out
     assert all(np.isfinite(weight).all() for weight in weights(directory).values())
 
 
@@ -403,7 +403,7 @@ def test_a_finished_run_is_not_built_again(
         assert resume(directory.path, ["health.dead_batches=9"], terminal=False).report == directory.report
     out = capsys.readouterr().out
     assert out == (
-        f"small: {EPOCHS} warm-up epochs + 1 step\nchanged: health.dead_batches=9\n"
+        f"small: {EPOCHS + 1} steps, the warm-up's {EPOCHS} epochs first\nchanged: health.dead_batches=9\n"
         "already finished; add steps=N to continue\n"
     )
     final = weights(directory)
@@ -464,7 +464,7 @@ def test_a_limit_on_cost_ends_the_run_and_resume_goes_on_to_a_higher_one(
         assert costs(directory, "speed/sampled_tokens") == tokens[:steps]
         assert max(read_heldout(directory)) == EPOCHS + steps
         report = directory.report.read_text()
-        assert f"ended after step {steps} of {STEPS}: it has spent" in report
+        assert f"ended after step {EPOCHS + steps} of {EPOCHS + STEPS}: it has spent" in report
         assert f"schedule.{name}=" in report
     again = resume(tmp_path / "stop_tokens", [f"stop_tokens={sum(tokens[:3])}"])
     assert costs(again, "speed/sampled_tokens") == tokens[:3]

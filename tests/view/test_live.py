@@ -35,8 +35,8 @@ def test_lines_when_not_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> Non
         live.say("saved [bold]")
     assert capsys.readouterr().out.splitlines() == [
         "demo: 11 steps",
-        "rl 1/11  train 43.8%  held-out 51.2% (46.0-56.3)  reward 0.41  tokens/s 1,834",
-        "rl 2/11  eta 1m 30s",
+        "step 1/11  train 43.8%  held-out 51.2% (46.0-56.3)  reward 0.41  tokens/s 1,834",
+        "step 2/11  eta 1m 30s",
         "saved [bold]",
     ]
 
@@ -60,12 +60,12 @@ def test_the_time_left_is_the_mean_of_this_phase(capsys: pytest.CaptureFixture[s
         for step, took_s, phase in (
             (1, 90.0, "warmup"),
             (2, 90.0, "warmup"),
-            (1, 5.0, "rl"),
-            (2, 4.0, "rl"),
-            (3, 6.0, "rl"),
+            (4, 5.0, "rl"),
+            (5, 4.0, "rl"),
+            (6, 6.0, "rl"),
         ):
             clock.now_s += took_s
-            live.update(Progress(step=step, steps=3 if phase == "warmup" else 13, phase=phase, metrics={}))
+            live.update(Progress(step=step, steps=16, ends=3 if phase == "warmup" else 16, phase=phase, metrics={}))
     assert [line.partition("eta ")[2] for line in capsys.readouterr().out.splitlines()[1:]] == [
         "",
         "1m 30s",

@@ -6,49 +6,39 @@ from typing import Annotated
 import typer
 
 from bough.cli.chat_command import chat_with_agent
+from bough.cli.data_commands import export_trees, train_reward_model
+from bough.cli.eval_command import evaluate
 from bough.cli.failure import explained
-from bough.cli.options import Accept, Changes, On
+from bough.cli.list_command import list_pieces
+from bough.cli.options import Accept, Changes, CheckName, On, Step
 from bough.cli.result_commands import RESULT_COMMANDS
+from bough.cli.train_command import train
+from bough.version import __version__
 
 app = typer.Typer(
     name="bough",
-    help="Train language-model agents by policy optimization over trajectory trees.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 
 
-@app.command()
-@explained
-def train(
-    method: Annotated[
-        str, typer.Argument(help="A method or recipe (see `bough list`), 'dapo(high=0.3)', or path/to/file.py:function")
-    ],
-    changes: Changes = None,
-    on: On = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, a hub id, or path/to/file.py:function"),
-    ] = None,
-    cluster: Annotated[
-        Path | None, typer.Option(help="A TOML file; its table [execution] sets where processes run.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
-    library: Annotated[str | None, typer.Option("--like", help="Begin with the defaults of trl or verl.")] = None,
-) -> None:
-    """Train an agent by a method on a world; ends with the path of a report."""
-    from bough.cli.cluster import execution_changes
-    from bough.cli.find import find_run, refuse_arguments
-    from bough.config import override
-    from bough.train import start
-    from bough.train.like import like
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bough {__version__}")
+        raise typer.Exit
 
-    every, run = [*execution_changes(cluster), *(changes or [])], find_run(method, on, policy)
-    refuse_arguments(method, every)
-    directory = start(override(like(run, library), every), out)
-    typer.echo(f"report: {directory.report}")
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Train language-model agents by policy optimization over trajectory trees."""
+
+
+app.command("train")(train)
 
 
 @app.command()
@@ -64,47 +54,7 @@ def resume(
     typer.echo(f"report: {go_on(directory, changes or [], accept_changes=accept_changes).report}")
 
 
-@app.command("eval")
-@explained
-def evaluate(
-    target: Annotated[str | None, typer.Argument(help="A run directory; none with --on.")] = None,
-    changes: Changes = None,
-    on: On = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
-    ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
-    ] = None,
-    shots: Annotated[
-        int, typer.Option(help="Held-out tasks whose demonstrations are imitated first; the others are measured.")
-    ] = 0,
-    accept_changes: Accept = False,
-) -> None:
-    """Measure an agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ...
-
-    bough eval runs/a
-
-    bough eval runs/a --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")'
-
-    bough eval --on shop --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")' evaluation.tasks.count=50
-    """
-    from bough.cli.find import evaluated, split_target
-    from bough.evaluate import evaluate as measure
-    from bough.evaluate import sentence
-    from bough.view import counter
-
-    place, edits = split_target(target, changes or [])
-    found, preset = evaluated(place, on, policy)
-    if preset is None:
-        typer.echo(sentence(measure(found, step=step, shots=shots, changes=edits, accept_changes=accept_changes)))
-        return
-    with counter("held-out tasks") as tell:
-        result = measure(
-            found, policy=preset, step=step, shots=shots, changes=edits, accept_changes=accept_changes, on_progress=tell
-        )
-    typer.echo(sentence(result))
+app.command("eval")(evaluate)
 
 
 @app.command("search")
@@ -116,9 +66,7 @@ def search_tasks(
     ],
     changes: Changes = None,
     on: On = None,
-    step: Annotated[
-        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
-    ] = None,
+    step: Step = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,
     accept_changes: Accept = False,
 ) -> None:
@@ -135,80 +83,12 @@ def search_tasks(
         typer.echo(f"trees: {out / 'trees'}")
 
 
-@app.command("export")
-@explained
-def export_trees(
-    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are exported.")],
-    out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
-    changes: Changes = None,
-    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, revisions, or conversations.")] = "pairs",
-    messages: Annotated[
-        bool, typer.Option(help="Lists of messages instead of text with chat template tokens.")
-    ] = False,
-    edits: Annotated[int, typer.Option(help="Minimum edit distance in characters of the sides of a pair.")] = 0,
-    overlap: Annotated[float, typer.Option(help="Maximum overlap (ROUGE-L of words) of the sides of a pair.")] = 1.0,
-    trees: Annotated[
-        Path | None, typer.Option(help="Other trees: a file, a folder, or JSONL of conversations.")
-    ] = None,
-    seat: Annotated[str, typer.Option(help="A seat with weights of its own; the policy's seats if not given.")] = "",
-) -> None:
-    """Export trees as JSONL: pairs, examples, values, steps, revisions for TRL; conversations as of OpenAI.
-
-    Credit, filters and pairs are the run's, or as changed:
-
-    bough export runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
-
-    bough export runs/a good.jsonl --what examples --messages credit='Filtered(max_paths=2)'
-
-    bough export runs/a values.jsonl --what values credit='Searched(head=value)' --trees found/trees
-
-    bough export runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
-
-    bough export runs/a chats.jsonl --what conversations
-    """
-    from bough.export import PairFilter, export
-
-    apart = PairFilter(edits=edits, overlap=overlap)
-    found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, seat=seat, out=out)
-    for reason, count in found.left_out.items():
-        typer.echo(f"{count} left out: {reason}")
-    typer.echo(f"{what}: {len(found.rows)} in {out}")
-
-
+app.command("export")(export_trees)
 for command_name, command in RESULT_COMMANDS.items():
     app.command(command_name)(command)
 
 
-@app.command("train-reward")
-@explained
-def train_reward_model(
-    targets: Annotated[
-        list[str],
-        typer.Argument(help="Run directories, folders of searches, folders or files of trees; and fields to change."),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder of the reward model.")],
-    labels: Annotated[
-        str, typer.Option(help="outcome, soft, hard or pairs; `bough list RewardModel` has all fields.")
-    ] = "soft",
-    run: Annotated[
-        Path | None, typer.Option(help="The run whose policy sampled the trees; the first target that is a run.")
-    ] = None,
-    seat: Annotated[str, typer.Option(help="The seat whose turns are scored, in trees with several.")] = "",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-) -> None:
-    """Train a learned reward on stored trees; prints its calibration on held-out tasks.
-
-    bough train-reward runs/a --out prm
-
-    bough train-reward runs/a found --labels pairs --out plv gap=0.2 estimate=value epochs=8
-
-    bough train-reward found --run runs/a --labels outcome --out orm path=runs/a
-    """
-    from bough.cli.train_reward import split_fields
-    from bough.train.train_reward import train_reward
-
-    places, settings = split_fields([f"labels={labels}", *targets])
-    typer.echo(str(train_reward(places, settings, out=out, run=run, seat=seat, device=device)))
+app.command("train-reward")(train_reward_model)
 
 
 @app.command("serve")
@@ -223,13 +103,11 @@ def serve_policy(
         str | None,
         typer.Option(help="The key of the clients; the environment variable BOUGH_SERVE_KEY if not given."),
     ] = None,
-    step: Annotated[
-        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
-    ] = None,
+    step: Step = None,
     seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A name of the model in requests, may be repeated; the run's or folder's if none."),
+        typer.Option(help="A name of the model in requests; may be repeated; the run's or folder's if none."),
     ] = None,
     max_body_mib: Annotated[float, typer.Option(help="Largest body of a request, in MiB.")] = 4,
 ) -> None:
@@ -271,7 +149,7 @@ def check_environment(
     steps: Annotated[int, typer.Option(help="Maximum number of steps of an episode.")] = 20,
     seconds: Annotated[float, typer.Option(help="Each check begins no new item after this time.")] = 60.0,
     seed: Annotated[int, typer.Option(help="Seed of tasks and actions.")] = 0,
-    only: Annotated[list[str] | None, typer.Option(help="A check to run, may be repeated; all if not given.")] = None,
+    only: Annotated[list[CheckName] | None, typer.Option(help="A check to run; may be repeated; all if none.")] = None,
     out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
 ) -> None:
     """Check an environment: determinism, branching, keys, oracle, splits, garbage, speed, leaks.
@@ -286,7 +164,7 @@ def check_environment(
     from bough.evaluate import CheckSizes
 
     sizes = CheckSizes(tasks=tasks, episodes=episodes, walks=walks, steps=steps, seconds=seconds, seed=seed)
-    run_checks(name, sizes, only or [], out)
+    run_checks(name, sizes, [each.value for each in only or []], out)
 
 
 @app.command("plan")
@@ -300,44 +178,28 @@ def plan_cluster(
         str | None,
         typer.Option(help="A config.json of Hugging Face, its folder, or a hub id; the run's model if not given."),
     ] = None,
-    devices: Annotated[str, typer.Option(help="Numbers of devices: 8,64; 1, 8, 64, 512 if not given.")] = "",
+    devices: Annotated[
+        list[int] | None, typer.Option(help="A number of devices; may be repeated; 1, 8, 64, 512 if none.")
+    ] = None,
     calibrate: Annotated[
         str | None, typer.Option(help="A run on one such device: the shares of the peak rates that it reaches.")
     ] = None,
     batches: Annotated[int, typer.Option(help="Simulated batches for each number of devices.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the forecasts as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The JSON file to write.")] = None,
 ) -> None:
     """Forecast memory, tokens/s, the bottleneck and the cost on 1 to 512 devices, by simulation.
 
-    bough plan runs/a --cluster h100.toml --model Qwen/Qwen3-4B --devices 8,64,512
+    bough plan runs/a --cluster h100.toml --model Qwen/Qwen3-4B --devices 8 --devices 64 --out forecast.json
     """
     from bough.cli.plan import print_plan
     from bough.policy.locate import target_path
 
     size = None if model is None else target_path(model)
-    print_plan(run, cluster, size, devices=devices, batches=batches, seed=seed, as_json=json, calibrate=calibrate)
+    print_plan(run, cluster, size, devices=devices or [], batches=batches, seed=seed, out=out, calibrate=calibrate)
 
 
-@app.command("list")
-@explained
-def list_pieces(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="What to show: a group, a piece, a method, a world, a word of its line; or systems."),
-    ] = None,
-) -> None:
-    """Methods, worlds, recipes and pieces; with a name one group, or one piece with its fields; `systems` by paper.
-
-    bough list entropy
-    """
-    from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
-    from bough.cli.systems import show_systems
-
-    if name == "systems":
-        typer.echo(show_systems())
-    else:
-        typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))
+app.command("list")(list_pieces)
 
 
 @app.command()

@@ -1,6 +1,5 @@
 """`bough list`: methods, worlds, policies, recipes, and the pieces that fit each field of a run."""
 
-import ast
 import dataclasses
 import inspect
 import re
@@ -8,7 +7,6 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from types import NoneType, UnionType
@@ -17,7 +15,8 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 from bough.appraise import Appraiser
 from bough.ask.prompts import AnswerParser
 from bough.cli.exports import exports, usage
-from bough.cli.find import PACKAGE, find_run, find_world, modules, names
+from bough.cli.find import default_world, find_run, find_world
+from bough.cli.functions import FUNCTIONS, Entry, entry_lines, modules, names, own_entries
 from bough.config import ConfigError, unknown
 from bough.config.installed import installed, load_installed, loadable
 from bough.config.kinds import wrong_kind
@@ -87,36 +86,13 @@ PIECES: dict[str, Room] = {
     "loggers": ("Loggers", ("bough.loggers",), Logger),
     "tracing": ("Tracing", ("bough.tracing",), OpenTelemetry),
 }
-FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}
 ROOMS = {**FUNCTIONS, **{room: title for room, (title, _, _) in PIECES.items()}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A piece, or a function of `methods`, `worlds`, `policies` or `recipes`.
-
-    Attributes:
-        room: The group in which it is listed.
-        name: Its name.
-        text: Its docstring.
-        fields: Its settings: name, type and default.
-    """
-
-    room: str
-    name: str
-    text: str
-    fields: tuple[str, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """The first line of the docstring."""
-        return self.text.partition("\n")[0]
 
 
 def entries() -> Iterator[Entry]:
     """All entries, group by group."""
     for room in FUNCTIONS:
-        yield from (_function(room, name) for name in modules(room))
+        yield from own_entries(room)
     yield from map(_installed_world, installed("bough.worlds"))
     others = list(loadable("bough.pieces"))
     for room, (_, homes, kind) in PIECES.items():
@@ -125,21 +101,6 @@ def entries() -> Iterator[Entry]:
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
                 yield Entry(room=room, name=name, text=inspect.getdoc(maker) or "", fields=fields_of(maker))
-
-
-@cache
-def _function(room: str, name: str) -> Entry:
-    """A method, world, policy preset or recipe, parsed from its file without an import."""
-    file = PACKAGE.joinpath(*modules(room)[name].split(".")[1:]).with_suffix(".py")
-    parsed = ast.parse(file.read_text(encoding="utf-8"))
-    made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
-    defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
-    fields = [
-        f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
-        for each, default in zip([*made.args.args, *made.args.kwonlyargs], defaults, strict=True)
-        if each.annotation and default
-    ]
-    return Entry(room=room, name=name, text=ast.get_docstring(made) or "", fields=tuple(fields))
 
 
 def _installed_world(name: str) -> Entry:
@@ -151,17 +112,12 @@ def _installed_world(name: str) -> Entry:
     return Entry(room="worlds", name=name, text=inspect.getdoc(made) or "", fields=fields_of(made))
 
 
-def show_all() -> str:
-    """One line for each entry, under the heading of its group."""
-    return _lines(list(entries()))
-
-
 def _lines(found: Sequence[Entry]) -> str:
-    width = max(len(entry.name) for entry in found)
+    """One line for each entry, under the heading of its group."""
     lines: list[str] = []
     for room, title in ROOMS.items():
-        own = [f"  {entry.name:{width}}  {entry.summary}" for entry in found if entry.room == room]
-        lines += ["", f"{title} ({room})", *own] if own else []
+        own = [entry for entry in found if entry.room == room]
+        lines += ["", f"{title} ({room})", *entry_lines(own)] if own else []
     return "\n".join(
         [*lines[1:], "", "`bough list NAME` shows one whole; `bough train METHOD --on WORLD field=value ...` trains."]
     )
@@ -174,17 +130,7 @@ def _has_word(entry: Entry, word: str) -> bool:
 
 def show_room(room: str) -> str:
     """One line for each entry of a group."""
-    found = [entry for entry in entries() if entry.room == room]
-    width = max(len(entry.name) for entry in found)
-    lines = [ROOMS[room]]
-    unfit = {entry.name: misfits(entry.name) for entry in found} if room == "methods" else {}
-    for entry in found:
-        lines.append(f"  {entry.name:{width}}  {entry.summary}")
-        wrong = unfit.get(entry.name, {})
-        lines += [f"  {'':{width}}  not on {world}: {reason}" for world, reason in wrong.items()]
-    if unfit and not any(unfit.values()):
-        lines += ["", "Every method fits every world of `bough list worlds`."]
-    return "\n".join(lines)
+    return "\n".join([ROOMS[room], *entry_lines([entry for entry in entries() if entry.room == room])])
 
 
 def misfits(method: str) -> dict[str, str]:
@@ -218,7 +164,7 @@ def show_one(name: str) -> str:
         ConfigError: when there is none; suggests a similar name.
     """
     if ".py" in name:
-        return f"Settings:\n{_settings(name)}"
+        return f"Settings{_of_world(name)}:\n{_settings(name)}"
     found = list(entries())
     pages = [_page(entry) for entry in found if entry.name == name]
     if not pages and name in exports():
@@ -235,10 +181,23 @@ def _page(entry: Entry) -> str:
     below = "\nFields:\n" + textwrap.indent("\n".join(entry.fields), "    ") if entry.fields else ""
     if entry.room in ("methods", "recipes"):
         below = f"\n{SHARED}\n{below}" if entry.room == "methods" else below
-        below += f"\nSettings:\n{_settings(entry.name)}"
+        below += f"\nSettings{_of_world(entry.name)}:\n{_settings(entry.name)}"
+        below += f"\n\n{_fits(entry.name)}" if entry.room == "methods" else ""
     elif entry.room == "worlds":
         below += f"\nSettings:\n{textwrap.indent(settings(find_world(entry.name)), '    ')}"
     return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n{below}"
+
+
+def _of_world(target: str) -> str:
+    """The default world of a method, to which its settings belong: " on frozenlake (--on takes another)"."""
+    world = default_world(target)
+    return f" on {world} (--on takes another)" if world else ""
+
+
+def _fits(method: str) -> str:
+    """The worlds that a method does not fit, a line each; or that it fits all."""
+    wrong = [f"Not on {world}: {reason}" for world, reason in misfits(method).items()]
+    return "\n".join(wrong) or "It fits every world of `bough list worlds`."
 
 
 def _export_page(name: str) -> str:

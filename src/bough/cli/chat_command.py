@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bough.cli.failure import explained
-from bough.cli.options import Changes, On
+from bough.cli.options import Changes, On, Step, TaskSplit
 
 
 @explained
@@ -21,12 +21,10 @@ def chat_with_agent(
     on: On = None,
     policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
     task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
+    split: Annotated[TaskSplit | None, typer.Option(help="Split of the tasks; the run's if not given.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the samples; evaluation.seed if not given.")] = None,
     system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
-    step: Annotated[
-        int | None, typer.Option(help="Checkpoint to load, `(checkpoint N)` in messages; the newest if not given.")
-    ] = None,
+    step: Step = None,
     out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,
     at: Annotated[
         str | None,
@@ -56,4 +54,15 @@ def chat_with_agent(
     from bough.cli.start_chat import start_chat
 
     place, edits = split_target(target, changes or [])
-    start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
+    start_chat(
+        place,
+        edits,
+        on=on,
+        policy=policy,
+        task=task,
+        split=None if split is None else split.value,
+        seed=seed,
+        system=system,
+        step=step,
+        out=out,
+    )

@@ -2,14 +2,15 @@
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
 import bough.engine
+from bough.cli.functions import modules, names
 from bough.config import ConfigError, unknown
 from bough.config.fields import short_names
 from bough.config.installed import installed, load_installed
@@ -29,7 +30,6 @@ from bough.roles import PolicyRecipe
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
 
-PACKAGE = Path(__file__).parent.parent
 PACKAGED = "package:"
 """Begins the name of a model in a package."""
 
@@ -80,26 +80,6 @@ class Function:
         return made
 
 
-def names(*rooms: str) -> Iterator[str]:
-    """The functions of `methods`, `worlds`, `policies` or `recipes` by name; worlds of installed packages are last."""
-    own = [name for room in rooms for name in modules(room)]
-    others = [name for name in installed("bough.worlds") if "worlds" in rooms and name not in own]
-    return iter([*own, *others])
-
-
-@cache
-def modules(room: str) -> Mapping[str, str]:
-    """The module of each function of a package, by the function's name, which is that of its file.
-
-    The function of `worlds/NAME/preset.py` has the name of the folder. A world's variants are in its `variants/`.
-    """
-    folder = PACKAGE / room
-    found = {file.stem: file for file in (*folder.glob("*.py"), *folder.glob("*/variants/*.py"))}
-    found |= {file.parent.name: file for file in folder.glob("*/preset.py")}
-    found.pop("__init__", None)
-    return {name: ".".join(found[name].with_suffix("").relative_to(PACKAGE.parent).parts) for name in sorted(found)}
-
-
 def find_run(target: str | Callable[..., Run], on: World | str | None = None, policy: str | None = None) -> Run:
     """The run of a method on a world, or of a recipe.
 
@@ -133,6 +113,13 @@ def find_run(target: str | Callable[..., Run], on: World | str | None = None, po
         world = find_policy(policy)(world)
     made: Run = function(Run, world)
     return made.replace(name=f"{function.name}_{world.name}") if made.name == world.name else made
+
+
+def default_world(target: object) -> str:
+    """The world that a method gets without `--on`; "" for a recipe, which has its own, and for a callable."""
+    if not isinstance(target, str):
+        return ""
+    return WORLD if _function(target, ("methods", "recipes"), "run", "method").takes_world else ""
 
 
 def refuse_arguments(target: object, changes: Sequence[str]) -> None:

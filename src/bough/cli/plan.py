@@ -25,9 +25,8 @@ from bough.plan import (
     read_cluster,
     read_model,
 )
-from bough.store import RunDirectory
+from bough.store import RunDirectory, check_output, write_json
 from bough.units import GIB
-from bough.usercode.json_file import json_text
 from bough.view.numbers import percent, short
 
 STAGES = ("engine", "environment", "loop", "learner", "publication")
@@ -50,10 +49,10 @@ def print_plan(
     cluster: Path,
     model: Path | None,
     *,
-    devices: str,
+    devices: Sequence[int],
     batches: int,
     seed: int,
-    as_json: bool,
+    out: Path | None = None,
     calibrate: str | None = None,
 ) -> None:
     """Forecast and print.
@@ -62,10 +61,10 @@ def print_plan(
         run: A run directory, or the name of one.
         cluster: The TOML file.
         model: The model's configuration; None for the run's model.
-        devices: Numbers of devices, separated by commas; "" for the defaults.
+        devices: Numbers of devices; () for the defaults.
         batches: Simulated batches.
         seed: Seed of the simulation.
-        as_json: Whether to print JSON.
+        out: The JSON file for the forecasts; None for none.
         calibrate: A run on the cluster's kind of device, whose efficiencies are taken; None for those of the file.
 
     Raises:
@@ -74,17 +73,16 @@ def print_plan(
     """
     if batches < 1:
         raise ConfigError(f"--batches: got {batches}; need 1 or more; leave it out for 4")
-    counts, machines = _counts(devices), read_cluster(cluster)
+    if out is not None:
+        check_output(out)
+    machines = read_cluster(cluster)
     directory = find_directory(run)
     size = read_model(model or model_folder(directory))
     measured = measure_stages(directory)
     if calibrate is not None:
         other = find_directory(calibrate)
         machines = machines.model_copy(update={"efficiency": _calibrated(measured, machines, other)})
-    found = forecast(measured, machines, size, counts, batches=batches, seed=seed)
-    if as_json:
-        print(json_text([record(each) for each in found], indent=2))
-        return
+    found = forecast(measured, machines, size, devices, batches=batches, seed=seed)
     model_name = size.name if model else f"the model of {measured.name}"
     title = f"SIMULATED: {model_name}, {size.parameters / 1e6:,.1f}M parameters, on {machines.devices.kind}"
     Console().print(tables(found, title))
@@ -92,6 +90,8 @@ def print_plan(
         print(f"Efficiencies of {calibrate}, for the table [efficiency] of {cluster}:")
         names = ("exchange_s",) if machines.devices.measured else ("learner", "engine", "pass_s")
         print("\n".join(f"{name} = {getattr(machines.efficiency, name):.3g}" for name in names))
+    if out is not None:
+        write_json(out, [record(each) for each in found])
 
 
 def _calibrated(run: MeasuredRun, machines: Cluster, other: RunDirectory) -> Efficiency:
@@ -152,12 +152,3 @@ def _rates(each: Forecast) -> list[str]:
     tokens = (each.new_tokens_per_s, each.sampled_tokens_per_s, each.learned_tokens_per_s)
     busy = [percent(each.busy[stage]) for stage in STAGES]
     return [*map(short, tokens), *busy, each.bottleneck, *map(short, (each.step_s, each.episodes_per_hour, each.cost))]
-
-
-def _counts(devices: str) -> list[int]:
-    try:
-        return [int(part) for part in devices.split(",")] if devices else []
-    except ValueError as error:
-        raise ConfigError(
-            f"--devices: got {devices!r}; need whole numbers separated by commas, such as 8,64"
-        ) from error

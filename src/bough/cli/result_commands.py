@@ -5,8 +5,11 @@ from typing import Annotated
 
 import typer
 
+from bough.cli.completion import complete_run
 from bough.cli.failure import explained
 from bough.config.config import ConfigError
+
+RUN = typer.Argument(help="The run directory.", autocompletion=complete_run)
 
 
 @explained
@@ -40,7 +43,21 @@ def measure_data(
 
 
 @explained
-def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+def show_settings(directory: Annotated[Path, RUN]) -> None:
+    """Print all settings of a run as TOML, of which `bough train --config` makes the same run.
+
+    bough show runs/a > run.toml
+    """
+    from bough.config.write_toml import to_toml
+    from bough.store import RunDirectory
+    from bough.train import load_run
+
+    with RunDirectory.open(directory).in_its_folder() as there:
+        typer.echo(to_toml(load_run(there)), nl=False)
+
+
+@explained
+def show_rewards(directory: Annotated[Path, RUN]) -> None:
     """Show the reward channels of a run: their means, spread and pair accuracy.
 
     bough rewards runs/a
@@ -52,7 +69,7 @@ def show_rewards(directory: Annotated[Path, typer.Argument(help="The run directo
 
 
 @explained
-def show_report(directory: Annotated[Path, typer.Argument(help="The run directory.")]) -> None:
+def show_report(directory: Annotated[Path, RUN]) -> None:
     """Write the report of a run that trains or was killed, from what is on disk; prints the result so far.
 
     bough report runs/a
@@ -166,6 +183,7 @@ RESULT_COMMANDS = {
     "measure": measure_data,
     "rewards": show_rewards,
     "report": show_report,
+    "show": show_settings,
     "view": view_in_browser,
 }
 """The commands of this file by name."""

@@ -40,7 +40,7 @@ def dump(value: object) -> Any:
     """`value` as JSON values. Dataclasses become objects with their `piece` and all fields; infinity becomes "inf"."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: dump(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
-        return {**_address(type(value)), **fields}
+        return {**address_of(type(value)), **fields}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Path):
@@ -72,7 +72,7 @@ def load(data: object, where: str = "") -> Any:
         if PIECE not in items:
             return {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in items.items()}
         folder = items.get(FROM)
-        cls = _find(str(items[PIECE]), None if folder is None else Path(str(folder)), where)
+        cls = find_class(str(items[PIECE]), None if folder is None else Path(str(folder)), where)
         fields = {key: item for key, item in items.items() if key not in (PIECE, FROM)}
         given = {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in fields.items()}
         return build(cls, given, where)
@@ -193,7 +193,7 @@ def _dotted(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _address(cls: type) -> dict[str, str]:
+def address_of(cls: type) -> dict[str, str]:
     """The entries that locate a class: its file, or its module and the folder of a module that is not installed."""
     module, name = sys.modules[cls.__module__], cls.__module__
     file = module.__file__ if hasattr(module, "__file__") else None
@@ -205,7 +205,12 @@ def _address(cls: type) -> dict[str, str]:
     return {PIECE: f"{name}:{cls.__name__}", **({FROM: str(folder)} if folder else {})}
 
 
-def _find(address: str, folder: Path | None, where: str) -> type:
+def find_class(address: str, folder: Path | None, where: str) -> type:
+    """The dataclass with an address of `address_of`.
+
+    Raises:
+        ConfigError: when its module cannot be imported, or has no such dataclass.
+    """
     place, _, name = address.rpartition(":")
     is_file = place.endswith(".py")
     # A class that has moved since: Bough has no names of earlier versions.

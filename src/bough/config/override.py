@@ -100,7 +100,7 @@ def _changed(now: Any, change: _Change, annotation: Any) -> Any:
     """The value after a change: first all of it, then its parts."""
     if change.text is None:
         return _with_parts(now, change, annotation)
-    return _read(change.text, now, annotation, change.label, change)
+    return read(change.text, now, annotation, change.label, change)
 
 
 def _with_parts(value: Any, change: _Change, annotation: Any) -> Any:
@@ -160,7 +160,7 @@ def _causes(value: Any, fields: Mapping[str, Any], parts: Mapping[str, _Change],
     return ", ".join(parts[name].label or ", ".join(dict.fromkeys(parts[name].written)) for name in causes)
 
 
-def _read(text: str, now: object, annotation: Any, where: str, change: _Change | None = None) -> Any:
+def read(text: str, now: object, annotation: Any, where: str, change: _Change | None = None) -> Any:
     """The value of a text with the changes of its parts, given the present value and the type of the field."""
     change = change or _Change()
     text = text.strip()
@@ -172,12 +172,12 @@ def _read(text: str, now: object, annotation: Any, where: str, change: _Change |
         if wrong := [part for part, pair in pairs if pair is None]:
             raise ConfigError(f"{where}: got {wrong[0]!r}; need name: Piece(field=value)")
         found = {pair["name"]: pair["value"] for _, pair in pairs if pair is not None}
-        values = {name: _read(each, None, item, f"{where}.{name}") for name, each in found.items()}
+        values = {name: read(each, None, item, f"{where}.{name}") for name, each in found.items()}
         value = check(annotation, values, where)
     elif SEVERAL.match(text):
         element = element_of(annotation)
         items = [
-            _read(part, now, element, f"{where}.{place}")
+            read(part, now, element, f"{where}.{place}")
             for place, part in enumerate(split_arguments(text[1:-1], where))
         ]
         value = check(annotation, tuple(items), where)
@@ -196,11 +196,11 @@ def _piece(maker: Callable[..., Any], text: str, where: str, change: _Change) ->
         made = make(maker, text, where)
         return _with_parts(made, change, cast("Any", type(made)))
     given = _arguments(fields_of(maker), maker.__name__, text, where)
-    defaults = {each.name: _default(each) for each in dataclasses.fields(cast("Any", maker))}
+    defaults = {each.name: default_of(each) for each in dataclasses.fields(cast("Any", maker))}
     return build(maker, given | _fields(maker, change.parts, defaults | given), where)
 
 
-def _default(each: "dataclasses.Field[Any]") -> Any:
+def default_of(each: "dataclasses.Field[Any]") -> Any:
     """The default of a field; None where it has none."""
     if each.default_factory is not dataclasses.MISSING:
         return each.default_factory()
@@ -290,7 +290,7 @@ def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> d
         name = argument["name"]
         if name not in known:
             raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {whose}")
-        given[name] = _read(argument["value"], None, known[name], f"{where}.{name}")
+        given[name] = read(argument["value"], None, known[name], f"{where}.{name}")
     return given
 
 

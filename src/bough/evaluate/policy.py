@@ -39,6 +39,8 @@ class PolicyResult:
         accepted: What changed since the run was made, a line each.
         shots: Number of tasks whose demonstrations the policy imitated before `score`; they are not among its tasks.
         before: The result on the same tasks before that; None without.
+        seeds: The results of several seeds of the samples, from `evaluation.seed` on, of which `score` is the first;
+            empty for one seed.
     """
 
     agent: str
@@ -53,6 +55,7 @@ class PolicyResult:
     accepted: Sequence[str] = ()
     shots: int = 0
     before: HeldoutResult | None = None
+    seeds: Sequence[HeldoutResult] = ()
 
     def __str__(self) -> str:
         return sentence(self)
@@ -67,11 +70,12 @@ def evaluate(
     policy: Preset | None = None,
     step: int | None = None,
     shots: int = 0,
+    seeds: int = 1,
     changes: Sequence[str] = (),
     accept_changes: bool = False,
     on_progress: OnProgress | None = None,
 ) -> PolicyResult:
-    """Sample one path for every held-out task of a run.
+    """Sample one path for every held-out task of a run; with several seeds one for every task and seed.
 
     With `shots` it measures few-shot adaptation (arXiv 2603.07432, on apps that training never saw): the policy is
     measured, imitates the oracle on the first held-out tasks, and is measured again, both times on the others. Epochs
@@ -83,6 +87,7 @@ def evaluate(
         policy: The policy in place of the run's.
         step: The checkpoint of a run directory; the newest complete one if None.
         shots: Number of held-out tasks whose demonstrations are imitated; the run's weights on disk stay as they are.
+        seeds: Number of seeds of the samples, from `evaluation.seed` on; the tasks are the same.
         changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
         accept_changes: Whether to go on when files or held-out tasks changed since the run was made.
         on_progress: Called with the progress.
@@ -98,29 +103,33 @@ def evaluate(
     """
     if shots < 0:
         raise ConfigError(f"shots: got {shots}; need 0 or more")
+    if seeds < 1:
+        raise ConfigError(f"seeds: got {seeds}; need 1 or more")
     deadlines = Deadlines()
     with (
         evaluation_target(target, policy=policy, step=step, changes=changes, accept_changes=accept_changes) as found,
         Watchdog(deadlines, grace_s=found.run.health.stuck_s),
     ):
-        return run_coroutine(_measured(found, deadlines, shots, on_progress))
+        return run_coroutine(_measured(found, deadlines, shots, seeds, on_progress))
 
 
 async def _measured(
-    target: EvaluationTarget, deadlines: Deadlines, shots: int, tell: OnProgress | None
+    target: EvaluationTarget, deadlines: Deadlines, shots: int, seeds: int, tell: OnProgress | None
 ) -> PolicyResult:
-    before: HeldoutResult | None = None
+    before, first = None, target.run.world.evaluation.seed
     async with target.open(deadlines) as agent:
         tasks = agent.tasks[shots:]
         if shots:
             adapt = _adaptation(agent, shots)
-            before = await _score(target.run, agent, tasks, tell)
+            before = await _score(target.run, agent, tasks, first, tell)
             await adapt(agent.tasks[:shots])
-        score = await _score(target.run, agent, tasks, tell)
+        scores = [await _score(target.run, agent, tasks, first + place, tell) for place in range(seeds)]
         engine = agent.runner.agent.engine
         usage = engine.usage if isinstance(engine, Remote) else None
         late = sum(bool(task.start) for task in tasks)
-    require_some(score.successes, score.failures)
+    for each in scores:
+        require_some(each.successes, each.failures)
+    score = scores[0]
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     reward_low, reward_high = mean_interval([*score.rewards.values()])
     return PolicyResult(
@@ -136,6 +145,7 @@ async def _measured(
         accepted=() if target.provenance is None else tuple(target.provenance.accepted),
         shots=shots,
         before=before,
+        seeds=scores if seeds > 1 else (),
     )
 
 
@@ -155,13 +165,13 @@ def _adaptation(agent: Evaluee, shots: int) -> Adapt:
     return agent.adapt
 
 
-async def _score(run: Run, agent: Evaluee, tasks: Sequence[Task], tell: OnProgress | None) -> HeldoutResult:
+async def _score(run: Run, agent: Evaluee, tasks: Sequence[Task], seed: int, tell: OnProgress | None) -> HeldoutResult:
     return await measure(
         agent.runner,
         run.method.explorer,
         tasks,
         temperature=run.world.evaluation.temperature,
-        seed=derive(run.world.evaluation.seed, "heldout"),
+        seed=derive(seed, "heldout"),
         rewards=run.world.rewards,
         checks=run.world.evaluation.checks,
         seat=agent.seat,
@@ -188,7 +198,21 @@ def sentence(evaluation: PolicyResult) -> str:
         interval = f"{short(evaluation.reward_low)} to {short(evaluation.reward_high)}"
         measured.insert(0 if score.graded else 1, f"reward {short(score.reward)} (95 % interval {interval})")
     result = f"{evaluation.agent}: {', '.join(measured)}, mean episode length {score.turns:.1f} turns"
-    return "\n".join([result, *_shots_note(evaluation), *checked, *(note for note in notes if note)])
+    told = [*_seeds_note(evaluation), result, *_shots_note(evaluation), *checked]
+    return "\n".join([*told, *(note for note in notes if note)])
+
+
+def _seeds_note(evaluation: PolicyResult) -> list[str]:
+    """The mean success rate over the seeds, and the interval of the mean by Student's t; nothing for one seed."""
+    rates = [each.rate for each in evaluation.seeds]
+    if not rates:
+        return []
+    low, high = mean_interval(rates)
+    shown = ", ".join(f"{rate:.1%}" for rate in rates)
+    return [
+        f"{evaluation.agent}: mean success {sum(rates) / len(rates):.1%} over {len(rates)} seeds "
+        f"(95 % interval {max(low, 0):.1%} to {min(high, 1):.1%}; {shown}), of which the first:"
+    ]
 
 
 def _check_note(name: str, values: Mapping[str, float]) -> str:

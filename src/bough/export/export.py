@@ -118,8 +118,8 @@ def export(
         ConfigError: when the rule needs data that files of trees do not contain, or the run has nothing of the kind.
         ValueError: when there are no rows; has the reasons.
     """
-    if what not in (*_KINDS, CONVERSATIONS):
-        raise ConfigError(f"what: {unknown(what, (*_KINDS, CONVERSATIONS))}")
+    if what not in KINDS:
+        raise ConfigError(f"what: {unknown(what, KINDS)}")
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     if out is not None:
@@ -389,3 +389,6 @@ _KINDS: Mapping[str, Callable[[_Collector, Sequence[Credited], Run], None]] = {
     "steps": _steps,
     "revisions": _revisions,
 }
+
+KINDS = (*_KINDS, CONVERSATIONS)
+"""The kinds of data."""

@@ -26,7 +26,7 @@ def grpo_tcr(
     bound suits a model by trial. The divergence of the world is dropped.
 
         bough search runs/grpo_sokoban 'BestOf(n=8)' evaluation.tasks='Tasks(split=train,count=200)' --out found
-        bough export runs/grpo_sokoban good.jsonl --what conversations --trees found/trees
+        bough export runs/grpo_sokoban --out good.jsonl --what conversations --trees found/trees
         bough train 'grpo_tcr(trajectories=good.jsonl)' --on sokoban
 
     Try: `bough train 'grpo_tcr(limit_tokens=13)' --on sokoban`

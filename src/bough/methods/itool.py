@@ -21,7 +21,7 @@ def itool(
 
     The paper searches fragments of one tool call, five iterations deep at most three, values them by overlap with the
     reference or by the model's own judgement, and drops pairs with similar texts; here a node is a turn, its value the
-    mean of rollouts, and for that filter there is `bough export --overlap`.
+    mean of rollouts, and for that filter there is `bough export --max-overlap`.
 
     Args:
         world: The world.

@@ -93,7 +93,7 @@ class _Loop:
             each.ask_models = self.questions.query_client(each)
         self.first = self.settings.warmup_steps
         self.dropped: Mapping[str, int] = {}
-        self.last = self.first + self.world.schedule.steps
+        self.last = self.settings.last_step
 
     # --- the run
 
@@ -122,7 +122,7 @@ class _Loop:
             await self.growing.stop(keep=False)
         if state.step >= self.last:
             return ""
-        return f"ended after step {state.step - self.first} of {self.world.schedule.steps}: " + (
+        return f"ended after {self.settings.named_step(state.step)}: " + (
             state.spent.reached(self.world.schedule)
             or f"every path of the last {state.health.flat} batches succeeded, so nothing is left to learn from these "
             "tasks (health.dead_batches)"

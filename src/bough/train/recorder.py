@@ -372,8 +372,7 @@ class RunRecorder:
 
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])
-        before = run.warmup_steps
-        done, steps = (step, before) if phase == "warmup" else (step - before, run.world.schedule.steps)
+        ends = run.warmup_steps if phase == "warmup" else run.last_step
         shown = {name: value for name, value in self._row.items() if isinstance(value, float)}
         numbers = {name: value for name, value in shown.items() if not math.isnan(value)}
-        self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
+        self._live.update(ViewProgress(step=step, steps=run.last_step, ends=ends, phase=phase, metrics=numbers))

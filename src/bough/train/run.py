@@ -305,6 +305,11 @@ class Run:
         return named_step(step, epochs=self.warmup_steps, steps=self.world.schedule.steps)
 
     @property
+    def last_step(self) -> int:
+        """The number of the last step: the epochs of the warm-up, and `steps` more."""
+        return self.warmup_steps + self.world.schedule.steps
+
+    @property
     def warmup_steps(self) -> int:
         """Number of steps that are epochs of the warm-up; those of reinforcement follow."""
         return sum(part.epochs for part in self.world.warmup.parts().values())

@@ -134,7 +134,7 @@ def resume(
         newest, steps = Checkpoints(directory=directory.checkpoints).latest(), run.world.schedule.steps
         done = newest.checkpoint.step - run.warmup_steps if newest.checkpoint else -1
         if changes and steps < done:
-            raise ConfigError(f"steps: got steps={steps}; the run has {done} done; need {done} or more")
+            raise ConfigError(f"steps: got steps={steps}; {done} follow the warm-up already; need {done} or more")
         if newest.checkpoint is None and not newest.skipped:
             lines.append("the run has no checkpoint yet, and begins at its first step")
         check(run)
@@ -142,7 +142,7 @@ def resume(
         if run != stored:
             directory.write_config(dump(run))
         if done >= steps and _is_complete(run, directory):
-            with Live(run.name, steps, epochs=run.warmup_steps, terminal=terminal) as live:
+            with Live(run.name, run.last_step, epochs=run.warmup_steps, terminal=terminal) as live:
                 for line in lines:
                     live.say(line)
                 live.say("already finished; add steps=N to continue")
@@ -155,7 +155,7 @@ def resume(
 
 def _is_complete(run: Run, directory: RunDirectory) -> bool:
     """Whether a run has the files that follow its last checkpoint: the held-out result, the policy, the report."""
-    last = heldout_file(directory, run.warmup_steps + run.world.schedule.steps)
+    last = heldout_file(directory, run.last_step)
     files = (directory.final, directory.report, *((last,) if run.world.evaluation.every else ()))
     return all(path.exists() for path in files)
 
@@ -208,7 +208,7 @@ def _go_on(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> Non
     copies = Copies(url, directory.path) if url else None
     with (
         Endpoint(run.name, port) if port else nullcontext() as endpoint,
-        Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
+        Live(run.name, run.last_step, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
         kept_logs(directory.logs),
         RunLoggers(run.name, run, run.loggers, directory, live.say) as loggers,

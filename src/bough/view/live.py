@@ -25,8 +25,8 @@ class Live:
 
     Args:
         title: Title of the run.
-        steps: Steps of reinforcement.
-        epochs: Epochs of the warm-up before them.
+        steps: Steps, those of the warm-up too.
+        epochs: Epochs of the warm-up, which are the first steps.
         terminal: Whether to draw a panel; detects a terminal on standard output by default.
         clock: Monotonic time in seconds.
     """
@@ -56,8 +56,8 @@ class Live:
             console = Console(force_terminal=True)
             self._open.enter_context(Screen(get_renderable=self._panel, console=console, refresh_per_second=4))
         else:
-            steps, epochs = number_of(self._steps, "step"), number_of(self._epochs, "warm-up epoch")
-            self._print(f"{self._title}: {epochs} + {steps}" if self._epochs else f"{self._title}: {steps}")
+            steps, epochs = number_of(self._steps, "step"), number_of(self._epochs, "epoch")
+            self._print(f"{self._title}: {steps}" + (f", the warm-up's {epochs} first" if self._epochs else ""))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -89,7 +89,7 @@ class Live:
     def _panel(self) -> "rich.panel.Panel":
         from bough.view.panel import panel
 
-        return panel(self._title, self._epochs or self._steps, self._told, self._clock())
+        return panel(self._title, self._steps, self._told, self._clock())
 
 
 def line(told: Told, now_s: float) -> str:
@@ -98,7 +98,7 @@ def line(told: Told, now_s: float) -> str:
     if progress is None:
         return ""
     metrics = progress.metrics
-    parts = [f"{progress.phase or 'step'} {progress.step}/{progress.steps}"]
+    parts = [progress.counted]
     if "train/success" in metrics:
         parts.append(f"train {percent(metrics['train/success'])}")
     if "train/answers" in metrics:

@@ -46,9 +46,11 @@ def _head(steps: int, told: Told, now_s: float) -> "rich.table.Table":
     head.add_column()
     head.add_column(ratio=1)
     head.add_column(justify="right")
-    phase = f"{told.last.phase} " if told.last and told.last.phase else "step "
-    counted = Text.assemble((phase, "bold"), f"{done}/{steps}")
-    head.add_row(counted, ProgressBar(total=max(steps, 1), completed=done, complete_style="cyan"), ends)
+    head.add_row(
+        Text(told.last.counted if told.last else f"step 0/{steps}", style="bold"),
+        ProgressBar(total=max(steps, 1), completed=done, complete_style="cyan"),
+        ends,
+    )
     return head
 
 

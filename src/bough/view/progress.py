@@ -28,16 +28,28 @@ class Progress:
     """The progress after a step.
 
     Attributes:
-        step: Finished steps of this phase.
-        steps: Total steps of this phase.
+        step: Finished steps of the run; epochs of the warm-up are steps.
+        steps: Total steps of the run.
         metrics: Values by name, such as "train/success"; missing ones are not shown.
         phase: The phase: "warmup", "start" for the evaluation before the first step, "rl".
+        ends: The last step of the phase; None for that of the run.
     """
 
     step: int
     steps: int
     metrics: Mapping[str, int | float]
     phase: str = ""
+    ends: int | None = None
+
+    @property
+    def counted(self) -> str:
+        """The step, with the phase where it is the warm-up: "step 2/9 (warm-up)"."""
+        return f"step {self.step}/{self.steps}" + (" (warm-up)" if self.phase == "warmup" else "")
+
+    @property
+    def left(self) -> int:
+        """Steps to the end of the phase."""
+        return (self.steps if self.ends is None else self.ends) - self.step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +96,10 @@ class Told:
 
     def left_s(self, now_s: float) -> float | None:
         """Seconds to the end of the phase, from the mean of the last steps; None before two and after the last."""
-        if self.last is None or not self.recent_s or self.last.step == self.last.steps:
+        if self.last is None or not self.recent_s or not self.last.left:
             return None
         mean_s = sum(self.recent_s) / len(self.recent_s)
-        return max(0.0, (self.last.steps - self.last.step) * mean_s - (now_s - self.at_s))
+        return max(0.0, self.last.left * mean_s - (now_s - self.at_s))
 
     def value(self, name: str) -> float | None:
         """The newest value of a metric."""
