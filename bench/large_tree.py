@@ -6,26 +6,18 @@ The tree is written into a copy of the run. Needs `pip install playwright`, and 
 """
 
 import argparse
-import asyncio
 import shutil
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 
 import numpy as np
-import uvicorn
 
-from bough.serve.address import listen
 from bough.store import write_trees
 from bough.tree import Credited, Kind, Outcome, Rewarded, Tree, TreeNode, build, spread_paths
-from bough.viewer.runs import Runs
-from bough.viewer.server import viewer_app
-from bough.worlds.miniwob.chromium import find_chromium
 from machine import machine
 from page import section
+from served_viewer import opened_browser, served
 
 STEP = 1_000_000
 """Of the trees that are added: after all steps of the run."""
@@ -107,19 +99,6 @@ def with_tree(run: Path, folder: Path, credited: Credited) -> Path:
     return copy
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a viewer of the runs in a folder."""
-    app = viewer_app(Runs([folder]), folder / "branches", None)
-    with closing(listen()) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = server.force_exit = True
-        thread.join()
-
-
 def main() -> None:
     """Open the tree some times, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -129,26 +108,23 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     given = parser.parse_args()
     credited = large_tree(given.turns)
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), Path(folder) / "branches") as address:
         with_tree(given.run, Path(folder), credited)
         rounds = [_seconds(f"{address}#/run/{given.run.name}/tree/{STEP}.0") for _ in range(given.rounds)]
     with section("large-tree", keep=given.write) as say:
         say("| turns | drawn, s | a key at the first size, s | the whole tree in view, s | a key there, s |")
         say("|---" * 5 + "|")
-        say(f"| {given.turns:,} | " + " | ".join(f"**{median(each):.2f}**" for each in zip(*rounds, strict=True)) + " |")
+        medians = " | ".join(f"**{median(each):.2f}**" for each in zip(*rounds, strict=True))
+        say(f"| {given.turns:,} | {medians} |")
         say(f"\n{machine()}")
 
 
 def _seconds(address: str) -> tuple[float, float, float, float]:
-    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
-
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=find_chromium(""), args=["--no-sandbox"])
+    with opened_browser() as browser:
         page = browser.new_page(viewport={"width": 1300, "height": 800})
         page.goto(address)
         drawn = page.evaluate(PAINTED)
         key, fitted, key_there = (page.evaluate(ANSWERED.replace("KEY", repr(key))) for key in ("ArrowRight", "0", "n"))
-        browser.close()
     return drawn, key, fitted, key_there
 
 

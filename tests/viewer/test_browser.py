@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.viewer.browser import opened_browser, opened_page, served
+from tests.viewer.browser import opened_browser, opened_page
 
 from bough.cli.branch_player import BranchPlayer
+from served_viewer import served
 
 SCRIPT = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
