@@ -11,6 +11,7 @@ VERIFIERS := $(VENV)/verifiers
 HARNESSES := $(VENV)/harnesses
 LOGGERS := $(VENV)/loggers
 GUIDE := $(VENV)/guide
+AXE := $(VENV)/axe/axe.min.js
 SCALE := $(VENV)/.scale
 VLLM := $(VENV)/vllm
 ALFWORLD := $(VENV)/alfworld
@@ -59,7 +60,7 @@ test-bench: $(STAMP)  ## Every script of bench/ at its smallest settings: twenty
 test-scale: $(SCALE) $(VLLM)/.installed  ## What runs on vLLM and Ray.
 	VLLM_PYTHON=$(VLLM)/bin/python $(BIN)/pytest tests/scale
 
-test-viewer: $(STAMP)  ## The viewer in a browser: needs `apt-get install chromium`.
+test-viewer: $(STAMP) $(AXE)  ## The viewer in a browser: needs `apt-get install chromium npm`.
 	$(BIN)/pip install --quiet playwright
 	$(BIN)/pytest tests/viewer
 
@@ -166,6 +167,12 @@ $(GUIDE)/.installed: $(STAMP) constraints/guide.txt
 	$(call beside,$(GUIDE))
 	$(GUIDE)/bin/pip install --quiet --requirement constraints/guide.txt
 	touch $@
+
+# What checks the accessibility of the viewer's pages; nothing of it is shipped.
+$(AXE): | $(PIP)
+	mkdir -p $(@D)
+	cd $(@D) && npm pack --silent axe-core@4.14.1 && tar xzf axe-core-4.14.1.tgz --strip-components 1 package/LICENSE package/axe.min.js \
+		&& rm axe-core-4.14.1.tgz
 
 $(SCALE): $(STAMP)
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --editable ".[ray]"

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -29,11 +31,19 @@ def _time() -> None:
         raise OSError("it takes a minute or more; do: make test-bench")
 
 
+def _axe() -> None:
+    if not AXE.is_file():
+        raise OSError(f"found no {AXE}; do: make test-viewer")
+
+
+AXE = Path(sys.prefix) / "axe" / "axe.min.js"
+"""The checker of accessibility, of the npm package axe-core."""
 PROGRAMS: Mapping[str, Callable[[], object]] = {
     "sandbox": lambda: Sandbox().check(),
     "compiler": _compiler,
     "java": _java,
     "chromium": lambda: find_chromium(""),
+    "axe": _axe,
     "time": _time,
 }
 """What the system, or who starts the tests, must have: a check that raises where it is missing, with the command."""

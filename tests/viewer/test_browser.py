@@ -1,23 +1,16 @@
 """The viewer in a real browser: trees, new branches, markup that stays text, and a run that goes on."""
 
-import asyncio
 import json
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.missing import need
+from tests.viewer.browser import opened_browser, opened_page
 
 from bough.cli.branch_player import BranchPlayer
-from bough.serve.address import listen
-from bough.train.run_parts import RunParts
-from bough.viewer.runs import Runs
-from bough.viewer.server import viewer_app
+from served_viewer import served
 
 SCRIPT = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
@@ -33,32 +26,15 @@ def runs(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     player = BranchPlayer()
-    app = viewer_app(Runs([runs]), tmp_path_factory.mktemp("branches"), player, parts=RunParts())
-    with closing(listen()) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = server.force_exit = True
-        thread.join()
+    with served(runs, tmp_path_factory.mktemp("branches"), player) as address:
+        yield address
     player.close()
 
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Any]:
-    need("playwright", "chromium")
-    from playwright.sync_api import sync_playwright
-
-    from bough.worlds.miniwob.chromium import find_chromium
-
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=find_chromium(""), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1300, "height": 800})
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
+    with opened_browser() as browser, opened_page(browser) as page:
         yield page
-        browser.close()
-        assert problems == []
 
 
 def newest(runs: Path) -> int:

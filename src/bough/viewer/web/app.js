@@ -70,5 +70,10 @@ function theme() {
 }
 
 theme();
+document.querySelector(".skip").addEventListener("click", (event) => {
+  // The address names the page that is shown.
+  event.preventDefault();
+  main.focus();
+});
 onAddress(open);
 open();

@@ -14,3 +14,11 @@ export function el(name, props = {}, ...children) {
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
   return element;
 }
+
+/** Replaces what a box has. An element with the focus hands it to the new one with the same `data-key`. */
+export function redraw(box, ...children) {
+  const { activeElement } = document;
+  const key = box.contains(activeElement) ? activeElement.dataset.key : undefined;
+  box.replaceChildren(...children);
+  if (key !== undefined) box.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}

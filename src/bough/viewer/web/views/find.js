@@ -1,6 +1,6 @@
 // The episodes of a step: filters, order, full-text search over all steps; every row leads to its turn.
 
-import { el } from "../dom.js";
+import { el, redraw } from "../dom.js";
 import { keepAddress } from "../place.js";
 import { remarks } from "../remarks.js";
 import { short } from "../tree/measures.js";
@@ -19,8 +19,8 @@ export async function show(root, params, api) {
   const query = new URLSearchParams(params.query);
   const asked = Number(query.get("step"));
   const state = { step: about.steps.includes(asked) ? asked : about.steps.at(-1), sort: query.get("sort") ?? "task", down: query.get("down") === "1", flags: Number(query.get("flags") ?? 0), words: query.get("words") ?? "", outcome: query.get("outcome") ?? "" };
-  const steps = el("select", {}, ...about.steps.map((step) => el("option", { value: step, selected: step === state.step }, `step ${step}`)));
-  const outcome = el("select", {}, ...["", "solved", "not solved", "truncated", "failed", "refused"].map((name) => el("option", { value: name, selected: name === state.outcome }, name || "any outcome")));
+  const steps = el("select", { "aria-label": "step" }, ...about.steps.map((step) => el("option", { value: step, selected: step === state.step }, `step ${step}`)));
+  const outcome = el("select", { "aria-label": "outcome" }, ...["", "solved", "not solved", "truncated", "failed", "refused"].map((name) => el("option", { value: name, selected: name === state.outcome }, name || "any outcome")));
   const words = el("input", { type: "search", placeholder: "task contains", value: state.words, "aria-label": "task contains" });
   const flags = Object.entries(about.flags).map(([name, bit]) => {
     const box = el("input", { type: "checkbox", checked: Boolean(state.flags & bit) });
@@ -35,15 +35,22 @@ export async function show(root, params, api) {
   const table = el("div", { class: "scroll" });
   const count = el("p", { class: "quiet", role: "status" });
   root.append(
-    el("div", { class: "row head" }, el("h1", {}, "Episodes"), el("label", {}, steps), el("label", {}, outcome), words, api.live ? text : ""),
+    el("div", { class: "row head" }, el("h1", {}, "Episodes"), steps, outcome, words, api.live ? text : ""),
     ...remarks(about.notes),
     el("div", { class: "row" }, ...flags), hits, count, table);
   let rows = [];
 
   async function load() {
-    const { paths } = await api.get(`${base}/step/${state.step}`);
-    rows = (paths.tree ?? []).map((_, at) => Object.fromEntries(Object.entries(paths).map(([name, column]) => [name, column[at]])));
-    draw();
+    try {
+      const { paths } = await api.get(`${base}/step/${state.step}`);
+      rows = (paths.tree ?? []).map((_, at) => Object.fromEntries(Object.entries(paths).map(([name, column]) => [name, column[at]])));
+      draw();
+    } catch (error) {
+      // Another step can still be chosen.
+      rows = [];
+      count.textContent = "";
+      table.replaceChildren(el("p", { class: "bad", role: "alert" }, error.message));
+    }
   }
 
   const matches = (row) =>
@@ -57,8 +64,8 @@ export async function show(root, params, api) {
     keepAddress(`${here}/find?${kept}`);
     count.textContent = `${found.length} of ${rows.length} episodes${found.length > SHOWN ? `, the first ${SHOWN} are shown` : ""}`;
     const head = COLUMNS.map((name, at) => el("th", { scope: "col", class: at > 2 ? "number" : "", "aria-sort": name === state.sort ? (state.down ? "descending" : "ascending") : null },
-      el("button", { type: "button", class: "plain", onclick: () => sortBy(name) }, name)));
-    table.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...head, el("th", { scope: "col" }, "notes"))), el("tbody", {}, ...found.slice(0, SHOWN).map(line))));
+      el("button", { type: "button", class: "plain", dataset: { key: name }, onclick: () => sortBy(name) }, name)));
+    redraw(table, el("table", {}, el("thead", {}, el("tr", {}, ...head, el("th", { scope: "col" }, "notes"))), el("tbody", {}, ...found.slice(0, SHOWN).map(line))));
   }
 
   function line(row) {

@@ -21,6 +21,7 @@ export async function show(root, params, api) {
   const settings = el("details", {});
   root.append(head, result, curves, more, steps, flips, settings, made);
 
+  const between = { from: null, to: null };
   const fetched = () => Promise.all([api.get(base), api.get(`${base}/metrics`), api.get(`${base}/trees`), api.get(`${base}/evaluations`)]);
 
   function draw([run, { rows, note }, { steps: stored, notes }, held], keep) {
@@ -49,7 +50,7 @@ export async function show(root, params, api) {
       ? el("p", { class: "steps" }, ...stored.flatMap((step) => [el("a", { href: `#/run/${encodeURIComponent(params.run)}/find?step=${step}` }, `step ${step}`), " "]))
       : el("p", { class: "quiet" }, "No step has stored trees yet; checkpointing.trees_every sets which have."));
     steps.append(...remarks(notes));
-    flips.replaceChildren(...flipped(held));
+    flips.replaceChildren(...flipped(held, between));
     settings.replaceChildren(el("summary", {}, "settings"), pairs(run.settings));
     made.replaceChildren(el("summary", {}, "made with"), pairs(run.made_with));
   }
@@ -66,20 +67,26 @@ function pairs(rows) {
   return el("table", { class: "pairs" }, el("tbody", {}, ...Object.entries(rows).map(([field, value]) => el("tr", {}, el("th", { scope: "row" }, field), el("td", {}, value)))));
 }
 
-function flipped({ steps, tasks, damaged }) {
+/** @param between The steps that are compared; what is chosen is kept in it. */
+function flipped({ steps, tasks, damaged }, between) {
   const bad = Object.entries(damaged).map(([file, reason]) => el("p", { class: "bad" }, `${file}: ${reason}`));
   if (steps.length < 2) return bad;
-  const last = steps.length - 1;
-  const from = el("select", { "aria-label": "from" }, ...steps.slice(0, -1).map((step, at) => el("option", { value: at }, `step ${step}`)));
-  const to = el("select", { "aria-label": "to" }, ...steps.slice(1).map((step, at) => el("option", { value: at + 1, selected: at + 1 === last }, `step ${step}`)));
+  const choice = (label, own, chosen) => el("select", { "aria-label": label }, ...own.map((step) => el("option", { value: step, selected: step === chosen }, `step ${step}`)));
+  const from = choice("from", steps.slice(0, -1), between.from ?? steps[0]);
+  const to = choice("to", steps.slice(1), between.to ?? steps.at(-1));
   const lists = el("div", { class: "columns" });
   const draw = () => {
-    const between = (before, after) => Object.entries(tasks).filter(([, row]) => row[from.value] === before && row[to.value] === after).map(([name]) => name);
-    lists.replaceChildren(...[["gained", between(false, true)], ["lost", between(true, false)]].map(([name, found]) =>
+    const [first, second] = [from, to].map((each) => steps.indexOf(Number(each.value)));
+    const flips = (before, after) => Object.entries(tasks).filter(([, row]) => row[first] === before && row[second] === after).map(([name]) => name);
+    lists.replaceChildren(...[["gained", flips(false, true)], ["lost", flips(true, false)]].map(([name, found]) =>
       el("section", {}, el("h3", {}, `${name}: ${found.length}`), el("ul", { class: "names" }, ...found.slice(0, 60).map((task) => el("li", {}, task)), found.length > 60 ? el("li", { class: "quiet" }, `and ${found.length - 60} more`) : ""))));
   };
-  from.addEventListener("change", draw);
-  to.addEventListener("change", draw);
+  for (const [name, select] of Object.entries({ from, to })) {
+    select.addEventListener("change", () => {
+      between[name] = Number(select.value);
+      draw();
+    });
+  }
   draw();
   return [...bad, el("h2", {}, "Held-out tasks that flipped"), el("div", { class: "row" }, el("label", {}, "from ", from), el("label", {}, "to ", to)), lists];
 }

@@ -1,7 +1,7 @@
 // The runs: a table, and the curves of those that are chosen.
 
 import { chart } from "../chart.js";
-import { el } from "../dom.js";
+import { el, redraw } from "../dom.js";
 import { state } from "../state.js";
 import { short } from "../tree/measures.js";
 
@@ -50,7 +50,7 @@ class RunsView {
 
   draw() {
     const columns = [
-      ["name", "run", (run) => el("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.name)],
+      ["name", "run", (run) => el("a", { href: `#/run/${encodeURIComponent(run.name)}`, dataset: { key: `run ${run.name}` } }, run.name)],
       ["world", "world", (run) => run.world],
       ["credit", "method", (run) => `${run.credit}, ${run.objective}`],
       ["policy", "policy", (run) => run.policy],
@@ -67,11 +67,11 @@ class RunsView {
       .sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * (this.sort.down ? -1 : 1));
     const head = el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "curves")),
       ...columns.map(([by, words], at) => el("th", { scope: "col", class: at > 4 ? "number" : "", "aria-sort": this.sort.by === by ? (this.sort.down ? "descending" : "ascending") : null },
-        el("button", { type: "button", class: "plain", onclick: () => this.sortBy(by) }, words))));
+        el("button", { type: "button", class: "plain", dataset: { key: by }, onclick: () => this.sortBy(by) }, words))));
     const rows = found.map((run) => run.damaged
       ? el("tr", { class: "damaged" }, el("td", {}), el("td", {}, run.name), el("td", { class: "bad", colSpan: columns.length - 1 }, run.damaged))
       : el("tr", {}, el("td", {}, this.box(run.name)), ...columns.map(([, , cell], at) => el("td", { class: at > 4 ? "number" : "" }, cell(run)))));
-    this.table.replaceChildren(rows.length ? el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))
+    redraw(this.table, rows.length ? el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))
       : el("p", { class: "quiet" }, "There are no runs here. `bough train grpo` makes one in runs/; this page shows it while it trains."));
   }
 
@@ -81,7 +81,7 @@ class RunsView {
   }
 
   box(name) {
-    const box = el("input", { type: "checkbox", checked: this.chosen.has(name), "aria-label": `curves of ${name}` });
+    const box = el("input", { type: "checkbox", checked: this.chosen.has(name), dataset: { key: `curves ${name}` }, "aria-label": `curves of ${name}` });
     box.addEventListener("change", () => {
       if (box.checked) this.chosen.add(name);
       else this.chosen.delete(name);
