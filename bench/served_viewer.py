@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 
 from bough.serve.address import listen
+from bough.train.run_parts import RunParts
 from bough.viewer.player import Player
 from bough.viewer.runs import Runs
 from bough.viewer.server import viewer_app
@@ -19,7 +20,7 @@ from bough.worlds.miniwob.chromium import find_chromium
 @contextmanager
 def served(folder: Path, branches: Path, player: Player | None = None, **settings: Any) -> Iterator[str]:
     """The address of a viewer of the runs in a folder; see `viewer_app`."""
-    app = viewer_app(Runs([folder]), branches, player, **settings)
+    app = viewer_app(Runs([folder]), branches, player, **{"parts": RunParts(), **settings})
     with closing(listen()) as listener:
         server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
