@@ -33,6 +33,8 @@ OBJECTIVES = {
     "critic": Sum(terms=(PpoClip(), ValueClip())),
     "reference": Sum(terms=(PpoClip(), Kl(coefficient=0.1))),
 }
+CASES = (("tokens", "trees"), ("paths", "alike"), ("critic", "alike"), ("reference", "trees"))
+"""Each loss with one kind of batch: the kind decides how a batch is divided, the loss what is summed."""
 SMOOTH = Optimizer(learning_rate=1e-2, epsilon=1.0)
 """Its steps are nearly proportional to gradients: AdamW's are signs of them, which rounding may turn near 0."""
 
@@ -96,8 +98,7 @@ def same(one: Trained, other: Trained) -> None:
         torch.testing.assert_close(other.weights()[name], weight, rtol=0, atol=1e-8, msg=name)
 
 
-@pytest.mark.parametrize("kind", ["trees", "alike"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("objective", "kind"), CASES)
 def test_ranks_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     one, several, given = Trained.of(minibatches=2), Trained.of(ranks, minibatches=2), batch(kind)
     assert bool((given.allowed >= 0).any())

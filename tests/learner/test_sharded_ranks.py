@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.learner.test_ranks import OBJECTIVES, SMOOTH, Trained, batch, policy, same
+from tests.learner.test_ranks import CASES, OBJECTIVES, SMOOTH, Trained, batch, policy, same
 from tests.loads import tokens_of_shares, without_shares
 from torch.distributed.tensor import DTensor
 
@@ -28,8 +28,7 @@ def ranks() -> Iterator[LeadingRank]:
     several.close()
 
 
-@pytest.mark.parametrize("kind", ["trees", "alike"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(("objective", "kind"), CASES)
 def test_shards_take_the_steps_of_one_process(ranks: LeadingRank, objective: str, kind: str) -> None:
     # Trees are cut into chunks, of which the ranks have different numbers.
     settings = {"minibatches": 2, "micro_tokens": 20, "clip_norm": 1e-3}
