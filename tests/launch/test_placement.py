@@ -22,19 +22,8 @@ from bough.learner.rank_processes import LaunchedRanks
 from bough.worlds.frozenlake import FrozenLake
 
 
-def echo(channel: int) -> None:
-    """Send back what arrives, with the number of this process."""
-    import threading
-
-    from bough.launch.placement import end_with_parent
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    with socket.socket(fileno=channel) as stream:
-        while got := stream.recv(100):
-            stream.sendall(got + f" {os.getpid()}".encode())
-
-
-ENTRY = "tests.launch.test_placement:echo"
+ENTRY = "tests.launch.echo:echo"
+"""In a file of its own: a fork server imports all of its module."""
 
 
 def test_a_process_answers_and_ends_when_it_is_killed() -> None:
