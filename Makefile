@@ -20,7 +20,7 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(min(8, 3 * os.cpu_count() // 2
 # Tests and commands start many processes; without kept bytecode each of them compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test test-worlds test-bench test-scale test-harnesses test-viewer vendor docs check types lint alfworld bench peers format clean
+.PHONY: demo demo-llm test units test-worlds test-bench test-scale test-harnesses test-viewer vendor docs check types lint alfworld bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -33,7 +33,10 @@ demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and searc
 
 test:  ## All gates and tests. Their end counts what was skipped, with the command that installs what is missing.
 	$(MAKE) --jobs 2 $(STAMP) $(if $(ENGINE),$(ALFWORLD)/.installed)
-	$(MAKE) --jobs 3 types lint $(ENGINE)
+	$(MAKE) --jobs 2 types units
+
+# pyright takes one core for minutes: the tests begin beside it, as soon as the other gates have passed.
+units: lint $(ENGINE)
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal --ignore tests/gates \
 		$(if $(ENGINE),--ignore tests/worlds/alfworld/test_original_alfworld.py)
 

@@ -109,7 +109,7 @@ def test_a_judged_run_and_a_second_look_that_asks_nothing(server: JudgeServer, t
 
 @pytest.mark.parametrize("staleness", [0, 1])
 def test_a_run_killed_while_it_judges_asks_nothing_twice(server: JudgeServer, tmp_path: Path, staleness: int) -> None:
-    change = [f"models.judge.base_url={server.url}", f"staleness={staleness}"]
+    change = [f"models.judge.base_url={server.url}", f"staleness={staleness}", "steps=2"]
     whole = start(override(run(), change), tmp_path / "whole", terminal=False).path
     questions = sorted(server.asked)
     server.asked.clear()

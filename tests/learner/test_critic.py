@@ -118,7 +118,7 @@ def rows(directory: Path) -> list[dict[str, object]]:
 def variant(name: str, rule: Credit, **changed: object) -> Run:
     given = {"critic": ValueHead(), "credit": rule, "objective": BOTH, "filters": (), **changed}
     saving = Checkpointing(every=1, keep=100)
-    return small().replace(name=name, checkpointing=saving, **given)  # type: ignore[arg-type]
+    return small().replace(name=name, steps=3, checkpointing=saving, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
 def test_a_resumed_run_is_bit_equal(momentum: Literal["igt", "harpg"], tmp_path: Path) -> None:
     run = small().replace(
         name="whole",
-        steps=6,
+        steps=3,
         optimizer=Optimizer(momentum=momentum, learning_rate=0.02),
         filters=(),
         checkpointing=Checkpointing(every=1, keep=100),
@@ -186,7 +186,7 @@ def test_a_resumed_run_is_bit_equal(momentum: Literal["igt", "harpg"], tmp_path:
     cut = tmp_path / "cut"
     shutil.copytree(whole, cut)
     shutil.rmtree(cut / "final")
-    for checkpoint in sorted((cut / "checkpoints").iterdir())[-3:]:
+    for checkpoint in sorted((cut / "checkpoints").iterdir())[-2:]:
         shutil.rmtree(checkpoint)
     resume(cut)
     one, other = (load_file(folder / "final" / "model.safetensors") for folder in (whole, cut))

@@ -1,7 +1,5 @@
 import json
-import os
 import re
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -11,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from tests.forks import Fork
 from tests.small import run as small
 from transformers import AutoModelForCausalLM, Qwen3Config
 
@@ -94,13 +93,14 @@ def update(gib: float, recompute: bool, written: int, cpu_workers: int) -> dict[
     model.recompute(recompute)
     memory = forecast_memory(model, copies={}, cache_tokens=0, entropy=False, cpu_workers=cpu_workers)
     gauge = MemoryMeter(model.device, nbytes(model.weights().values()))
-    most, given = memory.fit(gib), trees(4, written)
+    most = memory.fit(gib)
     learner = Learner(
         model, Optimizer(micro_tokens=most, memory_gib=gib, cpu_workers=cpu_workers), total_updates=10, temperature=1.0
     )
     Together.waiting = threading.Barrier(cpu_workers)
-    for _ in range(2):
-        learner.step(given, Together(), Normalizer())
+    # The first makes the moments, the second takes most.
+    for count in (1, 4):
+        learner.step(trees(count, written), Together(), Normalizer())
     peak = gauge.peak()
     assert peak is not None
     return {"tokens": most, "predicted": memory.bytes(learner.chunk_shape, 0), "most": memory.most(most), "peak": peak}
@@ -115,12 +115,8 @@ def measure() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell how much a process takes")
 def test_what_is_taken_is_what_was_foreseen() -> None:
-    code, root = "from tests.learner.test_memory_forecast import measure; measure()", Path(__file__).parents[2]
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(root), str(root / "bench")])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, env=environ, capture_output=True, text=True, check=True
-    )
-    for (gib, *_), found in zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True):
+    done = Fork(measure).wait().fine()
+    for (gib, *_), found in zip(CASES, json.loads(done.splitlines()[-1]), strict=True):
         assert 0.85 <= found["peak"] / found["predicted"] <= 1.15, found
         assert found["predicted"] <= found["most"] <= gib * GIB, found
         assert found["peak"] <= gib * GIB, found
