@@ -349,6 +349,14 @@ def _replica(policy: Policy) -> Policy:
     return policy.replica()
 
 
+@cache
+def _seen(dtype: str, *, experts: bool) -> tuple[Batch, Tensor]:
+    """A forest, and the log-probabilities of its tokens, [M]: the same for all objectives."""
+    _, batch = forest(experts=experts, seed=6, count=2)
+    learner = Learner(policies(dtype)[0], Optimizer(), total_updates=1, temperature=1.0)
+    return batch, learner.logprobs(batch).double()
+
+
 def gradient_through(
     objective: Objective,
     batch: Batch,
@@ -401,14 +409,13 @@ def test_a_forest_in_stretches_is_path_by_path_in_single_precision(objective: Ob
 
 def assert_stretches_are_paths(objective: Objective, dtype: str, bound: float, cuts: Sequence[tuple[int, int]]) -> None:
     pair = policies(dtype)
-    _, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=6, count=2)
+    batch, seen = _seen(dtype, experts=DEMONSTRATIONS in needs_of(objective))
     torch.manual_seed(0)
     names = heads(objective) if CRITIC in needs_of(objective) else ("value",)
     critic = ValueHead(heads=names).build(16).to(pair[0].dtype)
     torch.nn.init.normal_(critic.linear.weight)
     rng = np.random.default_rng(7)
     goal = {name: torch.as_tensor(rng.normal(size=len(batch.at))) for name in names}
-    seen = Learner(pair[0], Optimizer(), total_updates=1, temperature=1.0).logprobs(batch).double()
     near = seen + torch.as_tensor(rng.uniform(-0.5, 0.5, size=len(seen)))
     batch = replace(batch, rollout_logprob=near.where(~batch.expert, 0.0), value_targets=goal, old_values=goal)
     old = near + torch.as_tensor(rng.uniform(-0.01, 0.01, size=len(seen)))

@@ -4,7 +4,6 @@ import importlib
 import math
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ from bough.env import Workers
 from bough.launch import LaunchError, Ray, ThisMachine, fork_server
 from bough.learner.rank_processes import LaunchedRanks
 from bough.worlds.frozenlake import FrozenLake
-
 
 ENTRY = "tests.launch.echo:echo"
 """In a file of its own: a fork server imports all of its module."""
