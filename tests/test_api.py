@@ -6,8 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from tests import small
+from tests.forks import script
 
 import bough
 from bough.config import ConfigError
@@ -227,7 +226,7 @@ for order in (
 
 
 def test_train_is_a_package_and_a_function_in_any_order() -> None:
-    subprocess.run([sys.executable, "-c", ORDERS], check=True)
+    script(ORDERS).wait().fine()
 
 
 def test_the_packages_have_the_signatures_of_their_functions() -> None:

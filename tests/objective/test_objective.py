@@ -1,9 +1,8 @@
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
+from tests.forks import script
 from torch import Tensor
 
 from bough.needs import ENTROPY, REFERENCE, needs_of
@@ -274,8 +273,7 @@ for wrong in (
 
 def test_matrices_of_another_shape_or_dtype_are_refused() -> None:
     """Without the tests' checks of annotations, as users call it."""
-    ran = subprocess.run([sys.executable, "-c", MATRICES], check=True, capture_output=True, text=True)
-    assert ran.stdout.replace("LossInputs.from_matrices: ", "").splitlines() == [
+    assert script(MATRICES).wait().fine().replace("LossInputs.from_matrices: ", "").splitlines() == [
         "advantage: got float32 [2]; need a float tensor [2, 3], the shape of logprob",
         "advantage: got float32 [2, 1]; need a float tensor [2, 3], the shape of logprob",
         "old: got float32 [2, 2]; need a float tensor [2, 3], the shape of logprob",
