@@ -22,14 +22,14 @@ KILLS = 5
 DOUBLE_EVERY, FULL_EVERY = 3, 4
 REFUSED, FULL = "is in use by ", "error: disk full while writing"
 SETTINGS = (
-    "steps=8",
+    "steps=14",
     "batch_tasks=2",
     "limits.turns=2",
     "warmup.epochs=4",
     "warmup.demonstrations=6",
     "rewards=[EnvReward, InvalidAction(penalty=0.5)]",
     "checkpointing.every=2",
-    "evaluation.every=4",
+    "evaluation.every=6",
     "evaluation.tasks.count=2",
 )
 
