@@ -34,7 +34,7 @@ _owner: ContextVar[str] = ContextVar("owner", default="")
 
 
 class OwnedDeadlines(Deadlines):
-    """Deadlines that tell spans who waits."""
+    """Deadlines whose owners are known to spans."""
 
     @contextmanager
     def during(self, *, owner: str, thing: str, deadline_s: float) -> Generator[None]:
