@@ -21,6 +21,7 @@ UNDECLARED = {
 DISTRIBUTIONS = {"alfworld": "alfworld", "miniwob": "miniwob", "py4j": "py4j", "ray": "ray", "vllm": "vllm"}
 DISTRIBUTIONS |= {"prometheus_client": "prometheus-client", "pyarrow": "pyarrow", "reasoning_gym": "reasoning-gym"}
 DISTRIBUTIONS |= {"scienceworld": "scienceworld", "verifiers": "verifiers"}
+DISTRIBUTIONS |= {"mlflow": "mlflow", "trackio": "trackio", "wandb": "wandb"}
 """Of modules that `make` does not install."""
 
 

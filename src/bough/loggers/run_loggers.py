@@ -139,6 +139,6 @@ def _matched(loggers: Sequence[Logger], before: Sequence[dict[str, Any]]) -> lis
 
 
 def _numbers(values: Mapping[str, float | str]) -> dict[str, float]:
-    """The numbers of a row; nan for those that are not finite, as in `metrics.jsonl`."""
+    """The numbers of a row; nan for each that is not finite, as in `metrics.jsonl`."""
     numbers = {name: float(value) for name, value in values.items() if not isinstance(value, str)}
     return {name: value if math.isfinite(value) else math.nan for name, value in numbers.items()}

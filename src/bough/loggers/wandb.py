@@ -76,7 +76,7 @@ class _Run(LogWriter):
             settings=wandb.Settings(silent=True, console="off"),
         )
         if run.id:
-            # What was sent before a process died is not yet stored, so its place has the last word.
+            # What was sent before a process died is not yet stored, so the step is read from its place.
             offline = settings.mode == "offline"
             self.last_step = _stored_step(run.folder, self.id) if offline else self._run.starting_step - 1
         folder = Path(self._run.dir).parent

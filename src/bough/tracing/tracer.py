@@ -34,7 +34,7 @@ _owner: ContextVar[str] = ContextVar("owner", default="")
 
 
 class OwnedDeadlines(Deadlines):
-    """Deadlines that tell spans who waits."""
+    """Deadlines whose owners are known to spans."""
 
     @contextmanager
     def during(self, *, owner: str, thing: str, deadline_s: float) -> Generator[None]:
@@ -81,7 +81,7 @@ class Tracer:
 
     @contextmanager
     def tree(self, task: Task) -> Generator["_TreeSpans"]:
-        """The span of a tree, while it grows in this task of asyncio and those that it starts."""
+        """The span of a tree, while it grows in this task of asyncio and its children."""
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": self._run,
