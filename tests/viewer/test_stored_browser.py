@@ -73,5 +73,5 @@ def test_a_report_in_a_frame_of_a_notebook_has_links(page: Any, stored: dict[str
     )
     frame = page.frame_locator("iframe")
     frame.locator("h1:has-text('soko')").wait_for()
-    frame.get_by_role("link", name="Health").click()
+    frame.get_by_role("link", name="Health").first.click()
     frame.locator("h1:has-text('Health of soko')").wait_for()
