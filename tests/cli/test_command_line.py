@@ -48,7 +48,9 @@ def test_completion_of_a_shell() -> None:
     words = {"_BOUGH_COMPLETE": "complete_bash", "COMP_WORDS": "bough train grp", "COMP_CWORD": "2"}
     code = "import sys; sys.argv = ['bough']\nfrom bough.cli import main\n"
     code += "try: main()\nfinally: print(*{'torch', 'numpy'} & {*sys.modules}, file=sys.stderr)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | words, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | words, check=False
+    )
     assert ran.stderr.strip() == ""
     assert {"grpo", "grpo_frozenlake", "grpo_tcr"} <= {*ran.stdout.split()}
     assert "gigpo" not in ran.stdout

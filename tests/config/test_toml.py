@@ -46,12 +46,24 @@ def test_a_run_comes_back(name: str) -> None:
 
 
 def test_awkward_values_come_back() -> None:
-    texts = ('It is "so",\n\tisn\'t it?\\n', "none", "'none'", "3", "[a, b]", "caf\u00e9 \x7f\r\n", "", "Grpo(std=none)")
+    texts = (
+        'It is "so",\n\tisn\'t it?\\n',
+        "none",
+        "'none'",
+        "3",
+        "[a, b]",
+        "caf\u00e9 \x7f\r\n",
+        "",
+        "Grpo(std=none)",
+    )
     demonstrations = small().method.demonstrations
     run = small().replace(
         name="none",
         policy=Pretrained(path="a folder, (mine)/it's", lora=Lora(targets=("q_proj",)), template={"thinking": False}),
-        models={"judge": OpenAi(model="m", base_url="http://127.0.0.1:1/v1"), "user": OpenAi(model="none", base_url="http://127.0.0.1:2/v1")},
+        models={
+            "judge": OpenAi(model="m", base_url="http://127.0.0.1:1/v1"),
+            "user": OpenAi(model="none", base_url="http://127.0.0.1:2/v1"),
+        },
         objective=Sum(terms=(PpoClip(), Kl(estimator="k2"))),
         rewards=(EnvReward(), InvalidAction()),
         credit=Grpo(std="none"),

@@ -236,7 +236,9 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     back = CliRunner().invoke(app, ["export", str(full.path), "--out", str(out), "--what", "revisions"])
     assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
     assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["export", "--help"]).output
-    wrong = CliRunner().invoke(app, ["export", str(full.path), "--out", str(tmp_path / "none.jsonl"), "--what", "pears"])
+    wrong = CliRunner().invoke(
+        app, ["export", str(full.path), "--out", str(tmp_path / "none.jsonl"), "--what", "pears"]
+    )
     assert wrong.exit_code == 2
     assert not (tmp_path / "none.jsonl").exists()
 

@@ -125,9 +125,7 @@ def resume(
         newest, steps = Checkpoints(directory=directory.checkpoints).latest(), run.world.schedule.steps
         done = newest.checkpoint.step - run.warmup_steps if newest.checkpoint else -1
         if changes and steps < done:
-            raise ConfigError(
-                f"steps: got steps={steps}; {done} follow the warm-up already; need {done} or more"
-            )
+            raise ConfigError(f"steps: got steps={steps}; {done} follow the warm-up already; need {done} or more")
         if newest.checkpoint is None and not newest.skipped:
             lines.append("the run has no checkpoint yet, and begins at its first step")
         check(run)
