@@ -30,8 +30,8 @@ def again(settings: object) -> Any:
 
 
 METHODS = (
-    "arena_rl", "tapo", "spark", "hi_agent", "itool", "ttrl", "treepo", "rest_mcts", "rstar", "dynamic_tree_rpo", "explors",
-    "prorag", "spar", "latr", "grace",
+    "arena_rl", "tapo", "spark", "hi_agent", "itool", "ttrl", "treepo", "rest_mcts", "rstar", "dynamic_tree_rpo",
+    "explors", "prorag", "spar", "latr", "grace",
 )  # fmt: skip
 """Methods with judges, seats, schedules, searches of searches, texts of several lines and pieces in pieces."""
 
