@@ -103,8 +103,8 @@ def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
 
     Values of a pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model
     on such pairs (`process_preference`); here they train the policy. Its filter by edit distance works on texts:
-    `bough export --min-edit-distance 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the
-    mean value along the best path to a correct end exceeds that along the worst path to a wrong one; this is not
+    `bough export --min-edit-distance 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that
+    the mean value along the best path to a correct end exceeds that along the worst path to a wrong one; this is not
     reproduced.
     """
     return Dpo(beta=beta, pairs=rstar_pairs(gap))
