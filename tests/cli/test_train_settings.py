@@ -76,7 +76,7 @@ def test_a_run_is_trained_shown_and_made_again(bough: Bough, tmp_path: Path) -> 
 def test_settings_are_shown_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shown = ran("train", "dapo(high=0.3)", "--on", "sokoban", "--show", "--like", "trl", "steps=7")
-    run = from_toml(tomllib.loads(shown.partition("\n")[2] if shown.startswith("as ") else shown), Run)
+    run = from_toml(tomllib.loads(shown), Run)
     assert run.name == "dapo_sokoban"
     assert run.world.schedule.steps == 7
     assert not list(tmp_path.iterdir())
@@ -113,7 +113,7 @@ def test_mistakes_of_what_to_train(tmp_path: Path) -> None:
     )
     file = tmp_path / "run.toml"
     file.write_text("steps = 3\n")
-    assert "got Run without name, world" in refused("train", "--config", file).replace("\n", " ")
+    assert "world: got World without name, env, policy; need World(" in refused("train", "--config", file)
     directory = stored(tmp_path, find_run("grpo_frozenlake"))
     for words in ((directory.path,), ("--config", file)):
         assert "has a world of its own; need a method, or no --on" in refused("train", *words, "--on", "sokoban")

@@ -19,7 +19,7 @@ def test_the_defaults_are_set_and_printed(library: str, capsys: pytest.CaptureFi
     assert optimizer.weight_decay == {"trl": 0.0, "verl": 0.01}[library]
     assert changed.world.regularizers == ()
     assert changed.world.sampling.temperature == 1.0
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert said.startswith(f"as {DEFAULTS[library][0]}: optimizer.learning_rate=1e-06 ")
     assert "are not settings" not in said, "each of its changes fits a run of GRPO"
 
@@ -29,7 +29,7 @@ def test_what_the_run_lacks_is_named(capsys: pytest.CaptureFixture[str]) -> None
     without = replace(whole, method=replace(whole.method, credit=Gae()))
     changed = like(without, "trl")
     assert changed.method.credit == Gae()
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     set_, _, left = said.partition("; ")
     assert "credit.epsilon" not in set_
     assert "credit.epsilon" in left
@@ -39,6 +39,6 @@ def test_what_the_run_lacks_is_named(capsys: pytest.CaptureFixture[str]) -> None
 def test_no_library_changes_nothing_and_an_unknown_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     whole = run()
     assert like(whole, None) is whole
-    assert not capsys.readouterr().out
+    assert not capsys.readouterr().err
     with pytest.raises(ConfigError, match=r"--like: .*tlr.*trl"):
         like(whole, "tlr")

@@ -102,7 +102,7 @@ def read_entry(annotation: Any, entry: object, now: object, where: str) -> Any:
         return check(annotation, entry, where)
     table = cast("Mapping[str, object]", entry)
     if (item := item_of(annotation)) is not None and PIECE not in table:
-        held = cast("Mapping[str, object]", now) if isinstance(now, Mapping) else {}
+        held = dict(cast("Mapping[str, object]", now)) if isinstance(now, Mapping) else dict[str, object]()
         read_items = {name: read_entry(item, each, held.get(name), f"{where}.{name}") for name, each in table.items()}
         return check(annotation, {**held, **read_items}, where)
     return check(annotation, _piece(annotation, table, now, where), where)
@@ -120,7 +120,7 @@ def _piece(annotation: Any, table: Mapping[str, object], now: object, where: str
     if ":" in name:
         return _fields(find_class(name, None if folder is None else Path(str(folder)), where), fields, None, where)
     made = make(find_piece(name, None, now, annotation, where), "", where)
-    return _fields(type(made), fields, made, where)
+    return _fields(cast("type", type(made)), fields, made, where)
 
 
 def class_of(annotation: Any) -> type | None:

@@ -57,7 +57,7 @@ def _entry(value: object, annotation: Any, where: str) -> object:
             return [_entry(each, element, f"{where}.{place}") for place, each in enumerate(items)]
     elif isinstance(value, bool | int | float):
         return value
-    return _plain(value, annotation, where)
+    return _plain(cast("object", value), annotation, where)
 
 
 def _piece(value: object, annotation: Any, where: str) -> _Table:

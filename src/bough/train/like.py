@@ -1,5 +1,6 @@
 """The defaults of other libraries, as changes of a run."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from bough.config import ConfigError, override
@@ -38,7 +39,7 @@ DEFAULTS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def like(run: Run, library: str | None) -> Run:
-    """A run with the defaults of another library, which are printed; the same run for None.
+    """A run with the defaults of another library, which are printed on standard error; the same run for None.
 
     Raises:
         ConfigError: when there is no such library.
@@ -57,5 +58,6 @@ def like(run: Run, library: str | None) -> Run:
             continue
         made.append(change)
     left = [change.partition("=")[0] for change in changes if change not in made]
-    print(f"as {name}: {' '.join(made)}" + (f"; {', '.join(left)} are not settings of this run" if left else ""))
+    others = f"; {', '.join(left)} are not settings of this run" if left else ""
+    print(f"as {name}: {' '.join(made)}{others}", file=sys.stderr)
     return run
