@@ -103,7 +103,7 @@ def sections(text: str) -> dict[str, str]:
 
 @contextmanager
 def section(name: str, *, keep: bool) -> Iterator[Callable[[str], None]]:
-    """Print lines as they are measured and, if they are to be kept, put them all into docs/performance.md at the end."""
+    """Print lines as they are measured and, if they are to be kept, put them into docs/performance.md at the end."""
     lines: list[str] = []
 
     def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the guide are those of their results file, and a table that is older than its code has a line about it."""
+"""The tables of the guide are those of their results file; a table that is older than its code has a line about it."""
 
 import re
 
@@ -30,7 +30,6 @@ def test_an_older_table_is_named_at_its_place(older: bool) -> None:
 
 
 def test_a_row_of_another_code_is_older() -> None:
-    """The first commit of a results file cannot be that of the present checkers."""
     row = {"commit": "f" * 12, "sources": ["bench/page.py"]}
     assert changed(row), "an unknown commit"
 
