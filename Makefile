@@ -70,7 +70,7 @@ vendor:  ## The libraries of the viewer's pages, from the npm registry, as they 
 		&& rmdir dist && rm uplot-1.6.32.tgz
 
 docs: $(GUIDE)/.installed  ## The guide as a site, in build/site; a link or an anchor that leads nowhere is an error.
-	$(GUIDE)/bin/python scripts/guide_site.py build
+	PYTHONPATH=bench $(GUIDE)/bin/python scripts/guide_site.py build
 	$(GUIDE)/bin/zensical build --clean --strict --config-file build/mkdocs.yml
 
 alfworld: $(STAMP) $(ALFWORLD)/.installed  ## ALFWorld's interpreter against the original engine.

@@ -3,9 +3,9 @@
     python bench/live_view.py [--rounds 6] [--steps 60] [--client browser] [--write]
 
 The same training, in a process of its own with one thread, with an open page of its run and without, in turn. The
-viewer and its client have processes of their own, as usual. A client of server-sent events fetches what the page of a run
-fetches at each change; `--client browser` opens the page in Chromium instead. Processor time is the training process's:
-the wall time includes what other jobs of the machine take.
+viewer and its client have processes of their own, as usual. A client of server-sent events fetches what the page of a
+run fetches at each change; `--client browser` opens the page in Chromium instead. Processor time is the training
+process's: the wall time includes what other jobs of the machine take.
 """
 
 import argparse

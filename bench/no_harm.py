@@ -43,7 +43,7 @@ from bough.train.unused import needed_roles
 from bough.view import paired
 from confirm import ShortRuns, checkout, confirm
 from machine import machine
-from page import write
+from page import put
 from printed_commands import MADE, SERVER, own_metrics
 from result_rows import RESULTS, Row, add_row, changed, commit, read_rows, sources
 
@@ -57,7 +57,7 @@ HELDOUT = 200
 def main() -> None:
     arguments = _arguments()
     if arguments.write:
-        write("evidence.md", "no harm", "\n".join(table(read_rows(FILE))))
+        put("evidence.md", "no harm", "\n".join(table(read_rows(FILE))))
         return
     commands = printed()
     if unknown := {*arguments.methods} - {*commands}:

@@ -108,7 +108,7 @@ def main() -> None:
     text = page(results, given.threads)
     print(text)
     if given.write:
-        write("performance.md", "peers", text)
+        write("performance.md", "peers", text, script=HERE / "peer_bough.py")
 
 
 def measure(shape: Shape, given: argparse.Namespace, results: dict[str, list[Round]]) -> None:

@@ -39,7 +39,7 @@ from bough.store import RunDirectory, read_metrics
 from bough.train import Run, read_heldout
 from bough.view import wilson
 from machine import machine
-from page import write
+from page import put
 from result_rows import RESULTS, Row, add_row, changed, commit, read_rows, sources
 
 SERVER = "http://localhost:11434/v1"
@@ -68,7 +68,7 @@ QUIET = ("threads=1", "checkpointing.trees_every=0", "checkpointing.keep=1")
 def main() -> None:
     arguments = _arguments()
     if arguments.write:
-        write("evidence.md", "commands", "\n".join(table(read_rows(FILE))))
+        put("evidence.md", "commands", "\n".join(table(read_rows(FILE))))
         return
     arguments.out.mkdir(parents=True, exist_ok=True)
     found = [each for each in systems() if not arguments.only or _names(each) & {*arguments.only}]

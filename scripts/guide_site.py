@@ -1,6 +1,6 @@
 """Writes the pages of the guide as a site, for Zensical: those of docs/, and those that the code has.
 
-python scripts/guide_site.py build   # build/guide, build/mkdocs.yml; `make docs` then builds build/site from them
+PYTHONPATH=bench python scripts/guide_site.py build   # build/guide, build/mkdocs.yml; `make docs` makes build/site of them
 
     worlds/NAME.md    src/bough/worlds/NAME/README.md
     systems/NAME.md   a published system: its commands, what differs from the paper, where it was measured
@@ -23,6 +23,8 @@ from typer.cli import get_docs_for_click
 
 from bough.cli.app import app
 from bough.cli.systems import systems
+from page import SECTIONS, age
+from result_rows import read_rows
 from systems import anchor, heading, section
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +34,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 def pages() -> dict[str, str]:
     """The text of every page, by its place on the site."""
-    found = {file.name: _linked(file.read_text(encoding="utf-8"), DOCS, file.name) for file in DOCS.glob("*.md")}
+    found = {file.name: _linked(_aged(file), DOCS, file.name) for file in DOCS.glob("*.md")}
     for name in _worlds():
         readme = SOURCE / "worlds" / name / "README.md"
         found[f"worlds/{name}.md"] = _linked(readme.read_text(encoding="utf-8"), readme.parent, f"worlds/{name}.md")
@@ -47,6 +49,11 @@ def pages() -> dict[str, str]:
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="bough")
     return found | {"commands.md": get_docs_for_click(obj=command, ctx=context, name="bough", title="Commands")}
+
+
+def _aged(file: Path) -> str:
+    """A page of docs/, with a line at each table that is older than the code that it measures."""
+    return age(file.name, file.read_text(encoding="utf-8"), read_rows(SECTIONS))
 
 
 def _linked(text: str, folder: Path, place: str) -> str:
