@@ -193,7 +193,7 @@ class MultiProcessEngine:
             raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
 
     async def _ask_each(self, request: Scoring | Compiling, prompt: tuple[int, ...]) -> Mapping[int, tuple[float, ...]]:
-        """The result of each process that serves requests; leaves out those that start or are replaced meanwhile."""
+        """The result of each process that serves requests; a process that starts or is replaced meanwhile has none."""
         workers = {index: worker for index, worker in enumerate(self._workers) if index not in self._starting}
         found = await asyncio.gather(
             *(self._ask_one(request, prompt, index) for index in workers), return_exceptions=True
