@@ -52,11 +52,11 @@ OWN_PLACE = frozenset({"text", "messages", "tools", "calls", "said", "raw", "ins
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The advantages of a tree's tokens, [T] each, which are the sums of many paths: computed once for all its turns.
+    """The advantages of a tree's tokens, [T] each: computed once for all its turns.
 
     Attributes:
-        positive: Of the paths that gain.
-        negative: Of those that lose.
+        positive: The sum over paths with an advantage above 0.
+        negative: The sum over paths with one below 0.
     """
 
     positive: Floats
