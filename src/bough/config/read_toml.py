@@ -119,8 +119,8 @@ def _piece(annotation: Any, table: Mapping[str, object], now: object, where: str
     name, folder = str(table[PIECE]), table.get(FROM)
     if ":" in name:
         return _fields(find_class(name, None if folder is None else Path(str(folder)), where), fields, None, where)
-    made = make(find_piece(name, None, now, annotation, where), "", where)
-    return _fields(cast("type", type(made)), fields, made, where)
+    made: object = make(find_piece(name, None, now, annotation, where), "", where)
+    return _fields(type(made), fields, made, where)
 
 
 def class_of(annotation: Any) -> type | None:
