@@ -1,6 +1,6 @@
 """Writes the pages of the guide as a site, for Zensical: those of docs/, and those that the code has.
 
-PYTHONPATH=bench python scripts/guide_site.py build   # build/guide, build/mkdocs.yml; `make docs` makes build/site of them
+PYTHONPATH=bench python scripts/guide_site.py build   # build/guide, build/mkdocs.yml; `make docs` makes build/site
 
     worlds/NAME.md    src/bough/worlds/NAME/README.md
     systems/NAME.md   a published system: its commands, what differs from the paper, where it was measured
