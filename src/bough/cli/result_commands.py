@@ -123,12 +123,7 @@ def compare_methods(
     from bough.cli.compare import compare_targets, read_budget, split_changes
 
     places, changes = split_changes(targets)
-    reading = replace(
-        read_budget(budget),
-        measure=measure,  # pyright: ignore[reportArgumentType]
-        against=against,
-        detect=detect,
-    )
+    reading = replace(read_budget(budget), measure=measure, against=against, detect=detect)  # pyright: ignore
     found = compare_targets(
         places,
         changes,

@@ -44,8 +44,6 @@ def train(
 ) -> None:
     """Train an agent by a method on a world; ends with the path of a report.
 
-    bough train grpo --on sokoban steps=50
-
     bough train grpo --on mine.py:world --quick
 
     bough train runs/a seed=1 steps=50

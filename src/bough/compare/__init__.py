@@ -3,12 +3,13 @@
 The package is also a function, `bough.compare(["grpo", "gigpo"], on="sokoban")`: see `bough.api`.
 """
 
-from bough.compare.comparison import Cell, Comparison, Pair, Reading, compare_runs
+from bough.compare.cells import Cell, Pair
+from bough.compare.comparison import Comparison, Reading, compare_runs
 from bough.compare.contestants import Contestant, contestants
 from bough.compare.curve import Budget, Curve, Measure, read_curve
+from bough.compare.files import record, rows, write_parquet
 from bough.compare.grid import Grid, GridFolder
 from bough.compare.statistics import Difference, bootstrap_interval, difference, holm, improvement
-from bough.compare.tables import markdown, record, rows, write_parquet
 from bough.lazy import make_callable
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
     "difference",
     "holm",
     "improvement",
-    "markdown",
     "read_curve",
     "record",
     "rows",

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from bough.compare.cells import ALL_WORLDS, Cell, Pair
 from bough.compare.contestants import Contestant
 from bough.compare.curve import METRICS, Budget, Curve, Measure, read_curve
 from bough.compare.statistics import (
-    Difference,
     Floats,
     bootstrap_interval,
     difference,
@@ -18,13 +18,11 @@ from bough.compare.statistics import (
     improvement,
     mean_difference,
 )
+from bough.compare.tables import markdown
 from bough.config import ConfigError
 from bough.store import StoreError
 from bough.store.run_status import run_status
 from bough.units import number_of
-
-ALL_WORLDS = "all worlds"
-"""The world of a pair over all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,85 +51,6 @@ class Reading:
         for name, number in (("amount", self.amount), ("detect", self.detect)):
             if number is not None and not 0 < number < math.inf:
                 raise ConfigError(f"{name}: got {number}; need a finite number above 0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """A method on a world.
-
-    Attributes:
-        method: The method.
-        world: The world.
-        measure: What its values are.
-        seeds: Seeds of the runs with a result.
-        tasks: The held-out tasks.
-        values: What each run reached on each task at the budget, [seeds, tasks].
-        low: Lower end of the interval of the mean over seeds and tasks (bootstrap).
-        high: Upper end.
-        start: The values at the first evaluation, [seeds, tasks].
-        spent: What a run had cost at its end, by kind of budget, mean over runs.
-        failures: By seed, why a run has no result.
-    """
-
-    method: str
-    world: str
-    measure: Measure
-    seeds: Sequence[int]
-    tasks: Sequence[str]
-    values: Floats
-    low: float
-    high: float
-    start: Floats
-    spent: Mapping[Budget, float]
-    failures: Mapping[int, str] = field(default_factory=dict[int, str])
-
-    @property
-    def mean(self) -> float:
-        """Mean over seeds and tasks; nan without a run."""
-        return float(self.values.mean()) if self.values.size else math.nan
-
-    @property
-    def gain(self) -> Difference:
-        """What reinforcement added: the values minus those at the start."""
-        return difference(self.values, self.start)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two methods on a world, on the same tasks.
-
-    Attributes:
-        method: The method.
-        against: The method that it is held against.
-        world: The world; `ALL_WORLDS` for the mean over worlds.
-        difference: `method` minus `against`.
-        corrected: The p-value after Holm's correction over all pairs; nan where chance has no estimate.
-        detectable: The smallest true difference that these runs would show in four of five comparisons.
-        improvement: Probability that a run of `method` is better than one of `against`, ties by half.
-        better: Number of tasks on which `method` is better, on the mean over seeds.
-        worse: Number of tasks on which it is worse.
-        paired: Whether runs of the same seeds were paired.
-        seeds: Number of seeds, or the smaller number where they are not paired.
-    """
-
-    method: str
-    against: str
-    world: str
-    difference: Difference
-    corrected: float
-    detectable: float
-    improvement: float
-    better: int
-    worse: int
-    paired: bool
-    seeds: int
-
-    @property
-    def verdict(self) -> str:
-        """better, worse, or unclear: whether the corrected p-value is below .05."""
-        if not self.corrected < 0.05:
-            return "unclear"
-        return "better" if self.difference.mean > 0 else "worse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +86,7 @@ class Comparison:
     @property
     def text(self) -> str:
         """Tables in Markdown."""
-        from bough.compare.tables import markdown
-
-        return markdown(self)
+        return markdown(self.budget, self.amounts, self.cells, self.pairs, self.notes)
 
     def __str__(self) -> str:
         return self.text
@@ -226,7 +143,7 @@ def _read(members: Sequence[Contestant], measure: Measure | None) -> tuple[dict[
 
 
 def _amount(world: str, curves: Mapping[Contestant, Curve], reading: Reading, notes: list[str]) -> float:
-    """The budget of a world: what is asked, or less where a run has spent less; nan without a run."""
+    """The budget of a world: the asked amount, or less where a run has spent less; nan without a run."""
     budget, amount = reading.budget, reading.amount
     reach = min((each.reach(budget) for each in curves.values()), default=math.nan)
     if amount is None or not reach < amount:

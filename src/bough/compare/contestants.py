@@ -10,7 +10,7 @@ from bough.config import ConfigError
 from bough.store import RunDirectory, StoreError
 
 SEED = re.compile(r"[-_. ]?(seed|s)?[-_]?\d+$")
-"""The end of a run's name that tells its seed."""
+"""The end of a run's name with its seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

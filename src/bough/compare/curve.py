@@ -11,7 +11,7 @@ import numpy as np
 from bough.compare.statistics import Floats
 from bough.store import RunDirectory, StoreError, read_metrics
 from bough.store.heldout import StoredHeldout, read_heldout_results
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 
 Budget: TypeAlias = Literal["tokens", "actions", "seconds"]
 """What runs are held equal in: sampled tokens, actions (steps of environments), or wall time of the steps."""

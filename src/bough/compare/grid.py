@@ -143,7 +143,7 @@ class GridFolder:
 
     @property
     def runs(self) -> list[Contestant]:
-        """All runs, with the reason for those that failed."""
+        """All runs; failed ones have the reason."""
         found = [replace(each, failure=self.failed.get(each.directory.name, "")) for each in self.grid.runs(self.path)]
         if self.grid.worlds != ("",):
             return found

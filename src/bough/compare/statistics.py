@@ -37,13 +37,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The difference of two means, with what is known about its chance.
+    """The difference of two means, and its chance.
 
-    The standard error has a part for seeds and one for tasks, so that it says what other seeds and other tasks would
-    show. As the noise of single episodes is in both, it is rather too large. Interval and p-value are those of
-    Student's t with the degrees of freedom of the seeds, after Satterthwaite (Biometrics Bulletin 2, 1946) where there
-    are several parts: with those of the tasks too, a part of seeds that came out too small by chance would count less,
-    and up to 7 % of equal methods would differ at a level of 5 %. With tasks or seeds alone it is the t-test of pairs.
+    The standard error has a part for seeds and one for tasks: the difference would vary with both. As the noise of
+    single episodes is in both parts, it is rather too large. Interval and p-value are those of Student's t with the
+    degrees of freedom of the seeds, after Satterthwaite (Biometrics Bulletin 2, 1946) where there are several parts:
+    with those of the tasks too, a part of seeds that came out too small by chance would count less, and up to 7 % of
+    equal methods would differ at a level of 5 %. With tasks or seeds alone it is the t-test of pairs.
 
     Attributes:
         mean: The difference.
@@ -134,7 +134,7 @@ def mean_difference(several: Sequence[Difference]) -> Difference:
 
 
 def bootstrap_interval(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """The percentile interval of a mean over seeds and tasks, both drawn anew, independently of each other.
+    """The percentile interval of a mean over seeds and tasks, both drawn with replacement, independently of each other.
 
     Resampling rows and columns apart is conservative for the noise of single cells: Owen, "The pigeonhole bootstrap",
     Annals of Applied Statistics 1 (2007) 386-411, arXiv 0712.1111.

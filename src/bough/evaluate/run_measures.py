@@ -9,7 +9,7 @@ from bough.evaluate.baselines import oracle_return, random_return
 from bough.evaluate.dataset import DatasetMeasures, measure
 from bough.store import RunDirectory, stored_trees
 from bough.train.run import Run
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.tree import Task
 from bough.tree.reward_range import MOST_REWARD
 from bough.varying import constant

@@ -27,7 +27,7 @@ from bough.store.atomic import write_bytes
 from bough.train.policy_renderer import policy_renderer
 from bough.train.run import Run
 from bough.train.seats import policy_seats, seat_run
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.usercode.json_file import json_text
 from bough.usercode.origin import place

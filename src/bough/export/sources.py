@@ -9,7 +9,7 @@ from bough.rollout import PolicyFormat
 from bough.store import RunDirectory, read_conversations, read_trees
 from bough.train.policy_renderer import policy_renderer
 from bough.train.run import Run
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.tree import Credited, Rewarded, Tree, seat_of_task_id
 
 TREES = ".safetensors"

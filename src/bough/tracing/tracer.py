@@ -5,7 +5,7 @@
         chat MODEL                a model call
         execute_tool TOOL         a step of the environment
 
-An episode that parts from another one at a turn has a span of its own from there on, `bough.branch`.
+An episode that parts from another one at a turn has a span of its own from there on, branch.
 """
 
 import re

@@ -12,7 +12,8 @@ from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
 from bough.train.run import Method, Run, World
 from bough.train.settings import Checkpointing, Demonstrations, Evaluation, Execution, Health, Schedule, Tasks, Warmup
-from bough.train.start import load_run, resume, start
+from bough.train.start import resume, start
+from bough.train.stored_settings import load_run
 
 if TYPE_CHECKING:
     from bough.train.runtime import Runtime

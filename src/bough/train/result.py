@@ -13,7 +13,7 @@ from bough.store.heldout import read_heldout, read_heldout_results
 from bough.store.lock import holder
 from bough.train.run import Run
 from bough.train.run_report import write_run_report
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.view import HtmlFile, MetricTable, headline, reward_table
 from bough.viewer.run_results import panels
 

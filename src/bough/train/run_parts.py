@@ -12,7 +12,7 @@ from bough.needs import CALLS, needs_of
 from bough.store import RunDirectory
 from bough.train.policy_renderer import policy_renderer
 from bough.train.seats import seat_run
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.tree import AgentAction, Kind, Ternary, Tree, action_in, ends_turn, path, seat_of_task_id, text_in
 from bough.viewer.node_view import Pieces
 from bough.viewer.process_folder import PROCESS_FOLDER

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.config.config import ConfigError, dump, load
+from bough.config.config import ConfigError, dump
 from bough.config.override import full_path, override
 from bough.env.hosts.workers import mib
 from bough.launch import kept_logs
@@ -25,6 +25,7 @@ from bough.train.interrupt import interrupted_by, interruptible
 from bough.train.pinned import hub_repos, pinned
 from bough.train.provenance import Provenance
 from bough.train.run import Run
+from bough.train.stored_settings import load_run
 from bough.train.torchrun import resume_command, under_torchrun, with_ranks_of_torchrun, with_torchrun_ranks
 from bough.train.unused import refuse_unused_models, unread_columns
 from bough.train.watchdog import Watchdog
@@ -170,18 +171,6 @@ def _changed(run: Run, changes: Sequence[str]) -> Run:
                 "else makes another run: `bough train` it under a name of its own"
             )
     return override(run, changes)
-
-
-def load_run(directory: RunDirectory) -> Run:
-    """The run of a directory.
-
-    Raises:
-        ConfigError: when config.json is not a run's.
-    """
-    run = load(directory.read_config())
-    if not isinstance(run, Run):
-        raise ConfigError(f"{directory.config}: got {type(run).__name__}; need the configuration of a Run")
-    return run
 
 
 def _go(made: Provenance, terminal: bool | None, lines: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from bough.critics import RewardModel
 from bough.critics.reward_model.calibration import Calibration
 from bough.policy import Pretrained, Tiny
 from bough.store import RunDirectory, stored_trees
-from bough.train.start import load_run
+from bough.train.stored_settings import load_run
 from bough.tree import Tree, seat_view
 
 

@@ -14,7 +14,7 @@ WEB = Path(str(files("bough.viewer") / "web"))
 STYLES = ("vendor/uPlot.min.css", "style.css")
 
 ENTRY, SERVER_API, STORED_API = "app.js", "api.js", "stored_api.js"
-"""The first module; the module that asks a server, and the one that takes its place."""
+"""The first module; the module for a server, and the one that takes its place."""
 
 IMPORT = re.compile(r'^import (?:\{([^}]*)\}|(\w+)) from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (\w+))", re.MULTILINE)
