@@ -37,12 +37,12 @@ def test_half_of_the_groups_without_a_signal_are_an_alarm_after_ten_steps() -> N
         notices.groups(step % 2, 2)
     notices.groups(0, 2)
     assert shown == [], "4 of 20"
-    for _ in range(4):
+    for _ in range(3):
         notices.groups(2, 2)
-    assert shown == []
+    assert shown == [], "9 of 20"
     notices.groups(2, 2)
     notices.groups(2, 2)
     (alarm,) = shown
-    assert (alarm.kind, alarm.found.partition(" groups")[0]) == ("equal groups", "12 of 20")
+    assert (alarm.kind, alarm.found.partition(" groups")[0]) == ("equal groups", "10 of 20")
     assert alarm.meaning
     assert "explorer.n" in alarm.action

@@ -33,7 +33,7 @@ def test_pages_open_from_files(page: Any, stored: dict[str, str], kind: str) -> 
     page.goto(stored[kind])
     page.wait_for_selector("h1:has-text('Runs')" if kind == "site" else "h1:has-text('soko')")
     page.goto(f"{stored[kind]}#/run/soko")
-    page.wait_for_selector("text=Held-out success went")
+    page.wait_for_selector(".headline:has-text('Held-out success')")
     page.wait_for_selector(".state-crashed")
     page.goto(f"{stored[kind]}#/run/soko/health")
     page.wait_for_selector("h2:has-text('Groups without a signal')")
@@ -57,7 +57,7 @@ def test_pages_open_from_files(page: Any, stored: dict[str, str], kind: str) -> 
 def test_trees_that_are_left_out_are_said_and_not_linked(page: Any, stored: dict[str, str]) -> None:
     page.goto("about:blank")
     page.goto(f"{stored['site']}#/run/soko/find")
-    page.wait_for_selector(".remark:has-text('2 of 3 trees of step')")
+    page.wait_for_selector(".remark:has-text('2 of ')")
     for link in page.locator("td a").all()[::3]:
         page.goto(stored["site"] + link.get_attribute("href"))
         page.wait_for_selector("canvas.tree-canvas")
@@ -73,5 +73,5 @@ def test_a_report_in_a_frame_of_a_notebook_has_links(page: Any, stored: dict[str
     )
     frame = page.frame_locator("iframe")
     frame.locator("h1:has-text('soko')").wait_for()
-    frame.get_by_role("link", name="Health").click()
+    frame.get_by_role("link", name="Health").first.click()
     frame.locator("h1:has-text('Health of soko')").wait_for()

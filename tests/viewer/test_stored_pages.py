@@ -32,15 +32,21 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str]] = []
         self.scripts: list[str] = []
+        self.open = ""
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.open = tag
         self.attributes += [(name, value or "") for name, value in attrs]
 
+    def handle_endtag(self, tag: str) -> None:
+        del tag
+        self.open = ""
+
     def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1] == "script":
+        if self.open == "script":
             self.scripts.append(data)
 
     def data(self, at: int) -> Any:
@@ -187,6 +193,6 @@ def test_the_front_end_becomes_one_script() -> None:
     names = {file.relative_to(WEB).as_posix() for file in WEB.rglob("*.js")} - {"api.js"}
     assert {name for name in names if f"{json.dumps(name)}: () =>" in script} == names
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
-    assert 'load("stored_api.js")' in script
-    assert 'load("api.js")' not in script
+    assert 'module$("stored_api.js")' in script
+    assert 'module$("api.js")' not in script
     assert "</script" not in script

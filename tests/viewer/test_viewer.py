@@ -80,6 +80,7 @@ def test_damaged_runs_are_rows_with_a_reason(run: Path, tmp_path: Path) -> None:
     lines = (tmp_path / "metrics" / "metrics.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "metrics" / "metrics.jsonl").write_text("".join([lines[0], "nonsense\n", *lines[1:]]))
     shutil.rmtree(tmp_path / "training" / "final")
+    (tmp_path / "training" / "status.json").write_text('{"state": "training", "why": "", "at": ""}')
     client = TestClient(viewer_app(Runs([tmp_path]), tmp_path / "b", None), base_url=LOCAL)
     rows = {row["name"]: row for row in get(client, "/api/runs")["runs"]}
     for name in ("config", "other0", "other1", "other2", "other3"):
@@ -89,7 +90,8 @@ def test_damaged_runs_are_rows_with_a_reason(run: Path, tmp_path: Path) -> None:
             assert answer.status_code == 400
             assert "config.json: got" in answer.json()["error"]
     assert "line 2: got a damaged line" in rows["metrics"]["damaged"]
-    assert rows["training"]["state"] == "stopped"
+    assert rows["training"]["state"] == "crashed"
+    assert "without a word" in rows["training"]["why"]
     with owned(tmp_path / "training" / "run.lock"):
         assert get(client, "/api/run/training")["state"] == "training"
     assert "line 2" in client.get("/api/run/metrics/metrics").json()["error"]

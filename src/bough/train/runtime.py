@@ -45,7 +45,6 @@ from bough.train.unused import missing_fields
 from bough.tree import AgentAction, Task, Tree, derive
 from bough.units import number_of
 from bough.varying import constant
-from bough.view import Alarm
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -62,7 +61,6 @@ class Runtime:
         notify: Callable[[str], None] = to_stderr,
         *,
         trains: bool = True,
-        report: Callable[[Alarm], None] | None = None,
     ) -> None:
         """Build.
 
@@ -72,16 +70,13 @@ class Runtime:
             deadlines: The run's register of pending awaits; a watchdog should look at it.
             notify: Called with a line about faults before the first step, replaced workers, and large values.
             trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
-            report: Called with alarms; None to show them by `notify`.
 
         Raises:
             ConfigError: when held-out tasks are trained on, or pieces do not fit.
             EnvFault: when no task can be played.
         """
-        self.run = run
-        self.deadlines = deadlines
-        self.notify = notify
-        self.notices = Notices(report=report or (lambda alarm: notify(str(alarm))), health=run.health)
+        self.run, self.deadlines, self.notify = run, deadlines, notify
+        self.notices = Notices(report=lambda alarm: notify(str(alarm)), health=run.health)
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self.ranks: Ranks = SINGLE_RANK

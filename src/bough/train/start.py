@@ -221,7 +221,8 @@ def _train(made: Provenance, live: Live, deadlines: Deadlines, recorder: "RunRec
     from bough.train.runtime import Runtime
 
     run, directory = made.run, made.directory
-    runtime = Runtime(run, directory.policy, deadlines, live.say, report=recorder.alarm)
+    runtime = Runtime(run, directory.policy, deadlines, live.say)
+    runtime.notices.report = recorder.alarm
     for each in runtime.trained:
         if how := each.policy.how_it_runs:
             live.say(how)

@@ -1,12 +1,14 @@
 """One turn of a tree in full: the conversation up to it, its tokens, rewards and answers of judges."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from bough.tree import (
     Credited,
+    Floats,
     Info,
     Ints,
     Kind,
@@ -48,7 +50,25 @@ OWN_PLACE = frozenset({"text", "messages", "tools", "calls", "said", "raw", "ins
 """Keys of `info` that have a place of their own."""
 
 
-def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The advantages of a tree's tokens, [T] each: computed once for all its turns.
+
+    Attributes:
+        positive: The sum over paths with an advantage above 0.
+        negative: The sum over paths with one below 0.
+    """
+
+    positive: Floats
+    negative: Floats
+
+    @classmethod
+    def of(cls, credited: Credited) -> "Sides":
+        """Those of a tree."""
+        return cls(credited.positive, credited.negative)
+
+
+def node_view(credited: Credited, node: int, pieces: Pieces, sides: Sides | None = None) -> Record:
     """The turn of a node, as JSON data.
 
         node, last, turn, task, seat, kind
@@ -63,7 +83,9 @@ def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
         credited: The tree.
         node: One of its nodes.
         pieces: The texts of tokens.
+        sides: The advantages of its tokens; None to compute them.
     """
+    sides = sides or Sides.of(credited)
     tree, found = credited.tree, Turns.of(credited.tree)
     at = int(found.of_node[node])
     first, last = int(found.first[at]), int(found.last[at])
@@ -76,10 +98,10 @@ def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
         "turn": int(turns(tree)[last]),
         "task": tree.task.record(),
         "seat": seat_of_task_id(tree.task.id),
-        "conversation": conversation(credited, last),
+        "conversation": conversation(credited, last, sides),
         "tools": [*map(tool_record, tools_at(tree, last))],
         "prompt": [*zip(pieces(read.tolist()), _sampled_before(tree, first, len(read), acts), strict=True)],
-        "tokens": _tokens(credited, acts, pieces),
+        "tokens": _tokens(tree, acts, pieces, sides),
         "rewards": _rewards(credited, nodes, last),
         "questions": [each for at in nodes.tolist() for each in _questions(tree, at)],
         "facts": _facts(credited, nodes, acts),
@@ -87,14 +109,14 @@ def node_view(credited: Credited, node: int, pieces: Pieces) -> Record:
     }
 
 
-def conversation(credited: Credited, node: int) -> list[Record]:
+def conversation(credited: Credited, node: int, sides: Sides) -> list[Record]:
     """What happened from the start to a node: the instructions, then messages and actions.
 
     An entry has `node`, the first node of its turn, `role` and `content`; an action also `calls` with their problems,
     `raw` where the parser took a part of the completion, and its `advantage`. `rebuilt` is a context made again.
     """
     tree, found = credited.tree, Turns.of(credited.tree)
-    advantage = credited.advantage
+    advantage = sides.positive + sides.negative
     entries: list[Record] = []
     if system := instructions_in(tree.info[0]):
         entries.append({"node": 0, "turn": 0, "role": "system", "content": system})
@@ -152,15 +174,14 @@ def _span(tree: Tree, node: int) -> slice:
     return slice(int(tree.span[node]), int(tree.span[node + 1]))
 
 
-def _tokens(credited: Credited, acts: Ints, pieces: Pieces) -> dict[str, list[object]]:
+def _tokens(tree: Tree, acts: Ints, pieces: Pieces, sides: Sides) -> dict[str, list[object]]:
     """The columns of the tokens of an action; None where a number is unknown.
 
     `choices` is the number of tokens that a grammar allowed; None where every token was.
     """
-    tree = credited.tree
     at = np.flatnonzero(np.isin(token_node(tree), acts))
     ids, of_node = tree.token[at].tolist(), token_node(tree)[at]
-    positive, negative = credited.positive[at], credited.negative[at]
+    positive, negative = sides.positive[at], sides.negative[at]
     sampled = tree.sampled[at]
     sizes = np.unpackbits(tree.allowed_sets, axis=1).sum(axis=1) if len(tree.allowed_sets) else np.zeros(0, np.int64)
     limited = tree.allowed[at]

@@ -29,7 +29,7 @@ def settings_rows(settings: Mapping[str, Any], prefix: str = "") -> dict[str, st
 
 
 def _shown(value: object) -> str:
-    """A value as JSON; the begin of a long one, with its length and a checksum that tells two of them apart."""
+    """A value as JSON; the begin of a long one, with its length and a checksum, which differs where two of them do."""
     whole = json.dumps(value)
     if isinstance(value, list) and len(cast("Sequence[object]", value)) > MOST_ITEMS:
         items = cast("Sequence[object]", value)

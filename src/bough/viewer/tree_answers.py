@@ -11,7 +11,7 @@ from bough.store import StoreError
 from bough.tree import Credited, Ternary, Tree, counted, leaves, seat_of_task_id
 from bough.viewer.branches import Place, RunBranches
 from bough.viewer.credit_rules import apply_rule, credit_rules
-from bough.viewer.node_view import node_view
+from bough.viewer.node_view import Sides, node_view
 from bough.viewer.parts import Parts
 from bough.viewer.path_rows import FLAGS, path_rows
 from bough.viewer.reward_audit import reward_audit
@@ -106,8 +106,9 @@ class TreeAnswers:
         pieces, problem = self._parts.pieces(directory, credited.tree.task.id)
         found = Turns.of(credited.tree)
         last, parent = cast("list[int]", found.last.tolist()), cast("list[int]", found.parent.tolist())
+        sides = Sides.of(credited)
         whole = {"tree": str(name), "undecoded": problem}
-        records = [{"place": str(node), **whole, **node_view(credited, node, pieces)} for node in last]
+        records = [{"place": str(node), **whole, **node_view(credited, node, pieces, sides)} for node in last]
         drawn_states = [self._picture(directory, credited.tree, node) for node in last] if pictures else []
         return {"last": last, "parent": parent, "turns": turn_changes(records, parent), "pictures": drawn_states}
 

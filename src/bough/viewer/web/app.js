@@ -57,13 +57,22 @@ function crumbs({ run, tree }, view) {
   );
 }
 
+/** Null where the browser denies it, as in the frame of a notebook. */
+function storage() {
+  try {
+    return window.localStorage;
+  } catch {
+    return null;
+  }
+}
+
 function theme() {
-  const kept = localStorage.getItem("theme");
+  const kept = storage()?.getItem("theme");
   if (kept) document.documentElement.dataset.theme = kept;
   document.querySelector("#theme").addEventListener("click", () => {
     const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     document.documentElement.dataset.theme = dark === "dark" ? "light" : "dark";
-    localStorage.setItem("theme", document.documentElement.dataset.theme);
+    storage()?.setItem("theme", document.documentElement.dataset.theme);
   });
 }
 

@@ -29,10 +29,10 @@ export const api = {
   /** Whether a server answers: it searches texts, applies other credit rules, and plays. */
   live: false,
   async get(path) {
-    const [whole, tree, part, place] = path.match(/^(.*\/tree\/[^/]+)\/(node|state)\/(\d+)$/) ?? [path, path];
+    const [, tree, part, place] = path.match(/^(.*\/tree\/[^/]+)(?:\/(\w+))?(?:\/(\d+))?$/) ?? [];
     if (files[tree]) await load(files[tree]);
-    const nodes = part && answers.get(`${tree}/nodes`);
-    const found = nodes ? restored(nodes, part, Number(place)) : answers.get(whole);
+    const nodes = place && answers.get(`${tree}/nodes`);
+    const found = nodes ? restored(nodes, part, Number(place)) : answers.get(path);
     if (found === undefined) throw new Error("These pages were exported without it: `bough view` shows the whole run.");
     return found;
   },

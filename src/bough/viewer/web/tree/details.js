@@ -61,8 +61,9 @@ function shown(value) {
   return typeof value === "object" ? JSON.stringify(value) : String(value).replaceAll("_", " ");
 }
 
-export function table(head, rows) {
+/** @param texts The number of columns, from the first, that are texts; the others are numbers. */
+export function table(head, rows, texts = 1) {
   return el("table", {},
-    el("thead", {}, el("tr", {}, ...head.map((each, at) => el("th", { scope: "col", class: at ? "number" : "" }, each)))),
-    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((each, at) => el("td", { class: at ? "number" : "" }, each))))));
+    el("thead", {}, el("tr", {}, ...head.map((each, at) => el("th", { scope: "col", class: at < texts ? "" : "number" }, each)))),
+    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((each, at) => el("td", { class: at < texts ? "" : "number" }, each))))));
 }

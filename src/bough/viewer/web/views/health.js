@@ -30,7 +30,7 @@ export async function show(root, params, api) {
     root.replaceChildren(
       el("div", { class: "row head" }, el("h1", {}, `Health of ${params.run}`), state(found, true)),
       ...found.alarms.map(alarm),
-      el("p", { class: "quiet" }, found.signs.some((sign) => sign.action) ? "What needs attention comes first." : found.signs.length ? "Nothing needs attention." : "There are no steps of reinforcement yet."),
+      el("p", { class: "quiet" }, found.alarms.length || found.signs.some((sign) => sign.action) ? "What needs attention comes first." : found.signs.length ? "Nothing needs attention." : "There are no steps of reinforcement yet."),
       ...signs,
       ...faults(found.faults),
       ...(time.length ? [el("h2", {}, "Time by stage"), stageTable(total), keep(chart("Seconds of each stage", time, { height: 200 }))] : []));
@@ -55,6 +55,6 @@ function faults(found) {
 function stageTable(total) {
   const whole = Object.values(total).reduce((sum, each) => sum + each, 0);
   const spent = Object.entries(total).filter(([, each]) => each).sort((a, b) => b[1] - a[1]);
-  return el("div", { class: "scroll" }, table(["stage", "seconds", "share", "what it is, and what makes it shorter"],
-    spent.map(([name, each]) => [name, short(each), `${short((100 * each) / whole)} %`, STAGES[name] ?? ""])));
+  return el("div", { class: "scroll" }, table(["stage", "what it is, and what makes it shorter", "seconds", "share"],
+    spent.map(([name, each]) => [name, STAGES[name] ?? "", short(each), `${short((100 * each) / whole)} %`]), 2));
 }
