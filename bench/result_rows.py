@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bough.cli.find import PACKAGE
+from bough.cli.functions import PACKAGE
 from bough.train import Run
 
 ROOT = Path(__file__).parents[1]

@@ -361,7 +361,7 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
     bough("plan", "runs/one", "--cluster", "h100.toml", "--out", "plan.json", folder=tmp_path).fine()
     found = json.loads((tmp_path / "plan.json").read_text())
     own = ("plan", "one", "--cluster", "h100.toml", "--out", "runs/one/config.json")
-    assert "a place of the run runs/one itself" in bough(*own, folder=tmp_path).error(1)
+    assert "runs/one itself (config.json)" in bough(*own, folder=tmp_path).error(1)
     assert [each["devices"] for each in found] == [1, 8, 64, 512]
     assert all(each["simulated"] and each["episodes_per_hour"] > 0 for each in found)
     (tmp_path / "own.toml").write_text('[devices]\nkind = "measured"\ncount = 2\nmemory_gib = 4\n')

@@ -7,7 +7,7 @@ from bough.cli.catalogue import entries
 from bough.cli.systems import systems
 
 SHELVES: Mapping[str, Sequence[str]] = {
-    "Runs": ("methods", "worlds", "policies", "recipes"),
+    "Runs": ("methods", "worlds", "policies", "recipes", "loggers", "tracing"),
     "Episodes": ("env", "rows", "context", "parser", "guard", "explore", "quality", "blame"),
     "Models": ("policy", "lora", "critic", "models", "engine"),
     "Searches": ("search", "select", "score", "expand", "hint", "rate", "evaluate", "backup", "prune"),
