@@ -149,7 +149,17 @@ class RightAlone:
         return Allow() if action_text(action) == "right" else Deny(reason="not there")
 ''',
 }
-NAMES = ("pond", "zigzag", "twice", "Halved", "PerNode", "Counter", "Length", "RightAlone")
+NAMES = {
+    "worlds": "pond",
+    "methods": "zigzag",
+    "search": "twice",
+    "credit": "Halved",
+    "reward": "PerNode",
+    "hooks": "Counter",
+    "appraise": "Length",
+    "guard": "RightAlone",
+}
+"""The name of each piece by the group of `bough list` in which it is."""
 
 
 def test_a_new_piece_is_one_new_file(tmp_path: Path) -> None:
@@ -164,8 +174,8 @@ def test_a_new_piece_is_one_new_file(tmp_path: Path) -> None:
     def run(*words: str) -> str:
         return process(*words, folder=tmp_path).fine()
 
-    listed = run("list")
-    assert [name for name in NAMES if f"\n  {name} " not in listed] == []
+    for room, name in NAMES.items():
+        assert f"\n  {name} " in run("list", room), room
     assert "a number above 0" in run("list", "Halved")
     small = ("threads=1", "steps=1", "batch_tasks=2", "explorer.n=4", "warmup.epochs=1", "warmup.demonstrations=8")
     small += ("evaluation.tasks.count=2",)

@@ -58,8 +58,9 @@ def train(
     from bough.train.unused import refuse_unused_models
 
     every = [*execution_changes(cluster), *(changes or [])]
-    place = out.expanduser().absolute()
-    choice = choose(method, every, on=on, policy=policy, config=config, library=library, quick=quick, out=place)
+    whole = out.expanduser().absolute()
+    choice = choose(method, every, on=on, policy=policy, config=config, library=library, quick=quick, out=whole)
+    place = out.expanduser() if choice.directory is None else whole
     with choice.folder():
         if choice.world:
             typer.echo(f"on {choice.world}, the default; --on WORLD takes another", err=True)

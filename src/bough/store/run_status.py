@@ -47,16 +47,19 @@ def run_status(directory: Path) -> RunStatus:
     Raises:
         StoreError: when `status.json` is damaged; names it.
     """
-    if owner := holder(directory / "run.lock"):
-        return RunStatus(state="training", why=f"{owner} trains it")
-    file, ended = directory / "status.json", (directory / "final").is_dir()
+    owner, file, ended = holder(directory / "run.lock"), directory / "status.json", (directory / "final").is_dir()
+    training = RunStatus(state="training", why=f"{owner} trains it")
     if not file.is_file():
+        if owner:
+            return training
         return RunStatus(state="done" if ended else "stopped", why="" if ended else "before its last step")
     stored = read_stored(file)
     state, why, at = stored.get("state"), stored.get("why"), stored.get("at")
     if state not in get_args(State) or not isinstance(why, str) or not isinstance(at, str):
         raise StoreError(f"{file}: got no status of a run; need the file as the run wrote it, or remove it")
-    # The process that wrote "training" holds the lock for as long as it lives.
+    # The process that wrote "training" holds the lock for as long as it lives, and while it writes its report.
+    if state == "training" and owner:
+        return training
     if state == "training":
         return RunStatus(state="crashed", why=KILLED, at=at)
     return RunStatus(state=cast("State", state), why=why, at=at)

@@ -35,6 +35,13 @@ def quick(run: Run) -> Run:
     A setting that a method needs larger, such as the size of a tournament, stays too. The run learns nothing: it shows
     that the pieces work together.
     """
+    while (smaller := _smaller(run)) != run:
+        run = smaller
+    return run
+
+
+def _smaller(run: Run) -> Run:
+    """The run after a pass over the settings: one may be smaller only when a later one is."""
     most = dict(MOST)
     for part in run.world.warmup.parts():
         most |= {f"{part}.{name}": number for name, number in WARMUP.items()}
