@@ -184,7 +184,7 @@ def test_nothing_of_a_run_that_has_not_begun_is_made_up(folder: Path) -> None:
     empty = bough.load(folder / "empty")
     assert empty.metrics == []
     assert empty.success is None
-    with pytest.raises(ConfigError):
+    with pytest.raises(StoreError, match="got settings of no run"):
         _ = empty.report
     with pytest.raises(StoreError, match="got no whole checkpoint"):
         _ = empty.policy
@@ -193,10 +193,10 @@ def test_nothing_of_a_run_that_has_not_begun_is_made_up(folder: Path) -> None:
 def test_a_report_is_written_before_the_end_of_a_run_and_not_after(result: bough.Result, folder: Path) -> None:
     copy = bough.load(shutil.copytree(result.directory, folder / "copied"))
     ended = copy.report.path.read_text()
+    (copy.directory / "status.json").write_text('{"state": "training", "why": "", "at": ""}')
     with owned(copy.directory / "run.lock"):
         assert "trains it" in copy.report.path.read_text()
     copy.report.path.unlink()
-    (copy.directory / "status.json").write_text('{"state": "training", "why": "", "at": ""}')
     assert "the process ended without a word" in copy.report.path.read_text()
     copy.report.path.write_text(ended)
     assert copy.report.path.read_text() == ended

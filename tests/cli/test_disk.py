@@ -71,7 +71,7 @@ def test_a_full_disk(bough: Bough, disk: Disk, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kib", "file"),
-    [(12, "policy"), (40, "checkpoints/step_000001"), (160, "trees/"), (330, "final"), (600, "report.html")],
+    [(12, "policy"), (48, "checkpoints/step_000001"), (160, "trees/"), (330, "final"), (600, "report.html")],
 )
 def test_a_disk_that_is_full_sooner_or_later(bough: Bough, disk: Disk, tmp_path: Path, kib: int, file: str) -> None:
     disk.resize(kib)

@@ -88,8 +88,7 @@ class Result:
         That of a run that trains or was killed is written now, from what is on disk.
 
         Raises:
-            ConfigError: when there is no run.
-            StoreError: when the report cannot be written.
+            StoreError: when there is no run, its files are damaged, or the report cannot be written.
         """
         files = self._files
         if holder(files.lock) or not files.report.is_file():
