@@ -183,6 +183,9 @@ def test_a_run_counts_what_a_program_did() -> None:
         "calls/abandoned": 1,
         "calls/disconnects": 1,
         "calls/rejected": 3,
+        "calls/total": 3,
+        "calls/malformed": 0,
+        "calls/missing": 1,
     }
     lines: list[str] = []
     notices = Notices(report=lambda alarm: lines.append(str(alarm)))

@@ -388,7 +388,7 @@ def test_more_steps(tmp_path: Path) -> None:
     assert rates == pytest.approx([rate, rate / 2, rate / 2, rate / 4])
     assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2, EPOCHS + 4]
     before = directory.config.read_bytes()
-    with pytest.raises(ConfigError, match="steps: got steps=3; the run has 4 done; need 4 or more"):
+    with pytest.raises(ConfigError, match="steps: got steps=3; 4 follow the warm-up already; need 4 or more"):
         resume(directory.path, ["steps=3"], terminal=False)
     assert directory.config.read_bytes() == before
 
