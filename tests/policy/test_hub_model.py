@@ -41,7 +41,7 @@ def test_the_preset_reads_the_config_first(hub: Hub, model: dict[str, bytes]) ->
     policy = pretrained(world(), path="org/name").policy
     assert policy == Pretrained(path="org/name", context_tokens=256)
     assert hub.downloads() == ["config.json"]
-    with pytest.raises(HubError, match="got 'org/none', taken for the hub id of a model, .*which http"):
+    with pytest.raises(HubError, match=r"got 'org/none', taken for the hub id of a model, .*which http"):
         position_limit("org/none")
 
 

@@ -58,9 +58,8 @@ def train(
     from bough.train.unused import refuse_unused_models
 
     every = [*execution_changes(cluster), *(changes or [])]
-    whole = out.expanduser().absolute()
-    choice = choose(method, every, on=on, policy=policy, config=config, library=library, quick=quick, out=whole)
-    place = out.expanduser() if choice.directory is None else whole
+    place = out.expanduser().absolute()
+    choice = choose(method, every, on=on, policy=policy, config=config, library=library, quick=quick, out=place)
     with choice.folder():
         if choice.world:
             typer.echo(f"on {choice.world}, the default; --on WORLD takes another", err=True)
@@ -70,5 +69,5 @@ def train(
             check(run)
             typer.echo(to_toml(run), nl=False)
             return
-        directory = start(run, place)
+        directory = start(run, out.expanduser() if choice.directory is None else place)
     typer.echo(f"report: {out / directory.path.name / directory.report.name}")
