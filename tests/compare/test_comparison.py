@@ -167,6 +167,9 @@ def test_other_seeds_are_compared_as_independent_runs(tmp_path: Path) -> None:
     assert "compared as independent runs" in found.text
     common = compare_runs(contestants([*one, *other[1:]])).pairs[0]
     assert (common.paired, common.seeds) == (True, 2)
+    assert (
+        "b against a on small is without seeds 0, 3, 4, which one" in compare_runs(contestants([*one, *other[1:]])).text
+    )
     assert common.difference.mean == pytest.approx((9 + 9 - 3 - 4) / 20)
 
 
@@ -176,6 +179,18 @@ def test_rewards_lead_where_they_are_graded(tmp_path: Path) -> None:
     runs = contestants([one, other])
     assert [each.mean for each in compare_runs(runs).cells] == pytest.approx([0.45, 0.4])
     assert [each.mean for each in compare_runs(runs, Reading(measure="success")).cells] == pytest.approx([0.5, 0])
+
+
+def test_worlds_with_other_measures_have_no_mean(tmp_path: Path) -> None:
+    elsewhere = {"a": small(), "b": OTHER}
+    places = five(tmp_path, "a", [1, 2]) + five(tmp_path, "b", [3, 4], run=OTHER)
+    for name, run in elsewhere.items():
+        other = run.replace(world=run.world.replace(name="elsewhere"))
+        places.append(stored_run(tmp_path / f"{name}_elsewhere", {0: tasks(0.1, 0.2)}, run=other, graded=True))
+    found = compare_runs(contestants(places))
+    assert [each.world for each in found.pairs] == ["small", "elsewhere"]
+    assert "there is no mean over worlds" in found.text
+    assert compare_runs(contestants(places), Reading(measure="success")).pairs[-1].world == "all worlds"
 
 
 def test_failed_runs_and_tasks_are_named(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_methods_are_trained_to_a_budget_once(
     assert json.loads((tmp_path / "comparison.json").read_text())["amounts"] == {"frozenlake": 60}
     again = bough.compare([tmp_path], jobs=1)
     assert (asked[1], again.text) == ({}, first.text)
+    assert bough.compare([tmp_path], jobs=1, reading=Reading(amount=20)).amounts == {"frozenlake": 20}
 
 
 def test_a_stopped_run_goes_on_and_a_failed_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,9 @@ def compare_targets(
         folder = _folder(settings, reading, out, retry=retry)
         with _ends_at_sigterm():
             folder.train(_jobs(jobs), tell)
-        runs, out, reading = folder.runs, folder.path, replace(reading, amount=folder.grid.amount(reading.budget))
+        runs, out = folder.runs, folder.path
+        if reading.amount is None:
+            reading = replace(reading, amount=folder.grid.amount(reading.budget))
     else:
         _Settings((), changes, on, policy, seeds).refuse()
         runs = contestants(directories)

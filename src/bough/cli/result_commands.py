@@ -99,7 +99,7 @@ def compare_methods(
         str | None, typer.Option(help="The method that the others are held against; all pairs if not given.")
     ] = None,
     detect: Annotated[
-        float | None, typer.Option(help="A difference, such as 0.05; says how many seeds would show it.")
+        float | None, typer.Option(help="A difference, such as 0.05; notes have how many seeds would show it.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time; one a core, one with a GPU, if not given.")] = None,
     out: Annotated[
@@ -165,7 +165,7 @@ def view_in_browser(
 
     places = runs or [Path("runs")]
     if export is not None:
-        export_runs(places, export, trees=trees, said=typer.echo)
+        export_runs(places, export, trees=trees, tell=typer.echo)
         typer.echo(f"open {export / 'index.html'}")
         return
     if trees is not None:

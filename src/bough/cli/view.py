@@ -62,14 +62,14 @@ def view_runs(
             player.close()
 
 
-def export_runs(places: Sequence[Path], folder: Path, *, trees: int | None, said: Callable[[str], None]) -> None:
+def export_runs(places: Sequence[Path], folder: Path, *, trees: int | None, tell: Callable[[str], None]) -> None:
     """Write the pages of runs to a folder, as files that need no server.
 
     Args:
         places: Run directories, and folders of them.
         folder: The folder.
         trees: Most trees of a step; None for all trees of a small run, and a few a step of a larger one.
-        said: Called with a line for each run.
+        tell: Called with a line for each run.
 
     Raises:
         ConfigError: when a place does not exist, or has no run that can be read.
@@ -79,7 +79,7 @@ def export_runs(places: Sequence[Path], folder: Path, *, trees: int | None, said
     from bough.viewer.stored_pages import write_folder
 
     check_output(folder / "index.html")
-    if not write_folder(folder.absolute(), _runs_in(places), RunParts(), trees=trees, said=said):
+    if not write_folder(folder.absolute(), _runs_in(places), RunParts(), trees=trees, said=tell):
         raise ConfigError(f"got no run that can be read in {', '.join(map(str, places))}; need one or more")
 
 

@@ -124,7 +124,10 @@ def compare_runs(runs: Sequence[Contestant], reading: Reading | None = None) -> 
         amounts[world] = _amount(world, read, reading, notes)
         cells += _cells(members, read, measure, reading.budget, amounts[world], notes)
     drawn = [each for world in amounts for each in _pairs([cell for cell in cells if cell.world == world], against)]
-    pairs = _corrected([*drawn, *_over_worlds(drawn)])
+    alike = len({each.measure for each in cells}) < 2
+    pairs = _corrected([*drawn, *(_over_worlds(drawn) if alike else ())])
+    if not alike:
+        notes.append("there is no mean over worlds, as some measure success and some reward: choose one by --measure")
     notes += _unfinished(curves)
     notes += _seed_notes(cells, pairs)
     notes += _undetectable(pairs, reading.detect) if reading.detect else ()
@@ -277,6 +280,13 @@ def _seed_notes(cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
         )
     if any(math.isnan(each.difference.p) for each in pairs):
         yield "a pair without a p-value has values that never vary, so that chance has no estimate: take more tasks"
+    seeds = {(each.world, each.method): {*each.seeds} for each in cells}
+    for pair in pairs:
+        one, other = (seeds.get((pair.world, name), set[int]()) for name in (pair.method, pair.against))
+        if pair.paired and one != other:
+            apart = ", ".join(map(str, sorted(one ^ other)))
+            about = f"{pair.method} against {pair.against} on {pair.world}"
+            yield f"{about} is without seeds {apart}, which one of them lacks"
     if any(not each.paired for each in pairs):
         yield "pairs with different seeds are compared as independent runs"
 

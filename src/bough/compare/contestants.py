@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from bough.config import ConfigError
 from bough.store import RunDirectory, StoreError
@@ -65,7 +66,7 @@ def _name_of_world(config: Mapping[str, object], directory: Path) -> str:
     world = config.get("world")
     if not isinstance(world, Mapping) or "name" not in world:
         raise StoreError(f"{directory / 'config.json'}: got no world.name; need the file as the run wrote it")
-    return str(world["name"])  # pyright: ignore[reportUnknownArgumentType]
+    return str(cast("Mapping[str, object]", world)["name"])
 
 
 def _label(directory: Path, world: str, taken: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ def markdown(
     together = [each for each in pairs if each.world == ALL_WORLDS]
     if together:
         parts.append(f"**{ALL_WORLDS}**: mean of the differences")
-        parts.append(_pairs(together, "success" if {each.measure for each in cells} == {"success"} else "reward"))
+        parts.append(_pairs(together, cells[0].measure))
     parts.append("\n".join(f"- {_cell(note)}" for note in notes))
     return "\n\n".join(filter(None, parts)) + "\n"
 
